@@ -19,7 +19,7 @@ class OurPool {
     runner_.Schedule(std::forward<F>(f)).IgnoreError();
   }
   void ParallelFor(std::uint32_t* data, std::size_t count) {
-    runner_.ParallelFor(count, 0, [data](std::size_t begin, std::size_t end) { bench_loop_body(data, begin, end); })
+    runner_.ParallelFor(count, [data](std::size_t begin, std::size_t end) { bench_loop_body(data, begin, end); })
         .IgnoreError();
   }
   std::uint64_t Fib(int n) {

@@ -98,6 +98,10 @@ add_custom_target(purlin_cargo
   COMMENT "cargo build --package purlin-lib --profile ${cargo_profile}"
   USES_TERMINAL VERBATIM)
 
+if(TARGET purlin_tsan_shim)
+  add_dependencies(purlin_cargo purlin_tsan_shim)
+endif()
+
 # libpjrt_purlin.a with the sanitizer, for tests/plugin_calls: the plugin as an archive, linked into the test.
 if(PURLIN_SANITIZE)
   set(purlin_plugin_archive ${PURLIN_CARGO_TARGET_DIR}/${PURLIN_RUST_TARGET}/${cargo_folder}/libpjrt_purlin.a)
@@ -110,6 +114,19 @@ if(PURLIN_SANITIZE)
     COMMENT "cargo rustc --package purlin-plugin --crate-type staticlib --profile ${cargo_profile}"
     USES_TERMINAL VERBATIM)
   add_dependencies(purlin_plugin_cargo purlin_cargo)  # One after the other, in one folder.
+  # The fake CUDA driver and the reference model's program, for the tests `cuda.*`. The driver finds the sanitizer's
+  # functions in the program that opens it.
+  set(purlin_fakecuda_folder ${PURLIN_CARGO_TARGET_DIR}/${PURLIN_RUST_TARGET}/${cargo_folder}/deps)
+  set(purlin_reference_program ${PURLIN_CARGO_TARGET_DIR}/${PURLIN_RUST_TARGET}/${cargo_folder}/purlin-reference)
+  add_custom_target(purlin_reference_cargo ALL
+    COMMAND ${CMAKE_COMMAND} -E env ${purlin_cargo_environment}
+            ${PURLIN_CARGO} rustc --locked --package purlin-reference --bin purlin-reference --profile ${cargo_profile}
+            --target ${PURLIN_RUST_TARGET} ${cargo_flags} -- -Clink-arg=-rdynamic
+    WORKING_DIRECTORY ${PROJECT_SOURCE_DIR}
+    BYPRODUCTS ${purlin_reference_program} ${purlin_fakecuda_folder}/libcuda.so
+    COMMENT "cargo rustc --package purlin-reference --profile ${cargo_profile}"
+    USES_TERMINAL VERBATIM)
+  add_dependencies(purlin_reference_cargo purlin_plugin_cargo)
 endif()
 
 add_library(purlin_rust STATIC IMPORTED GLOBAL)

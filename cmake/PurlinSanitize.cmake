@@ -42,3 +42,12 @@ if(CMAKE_CXX_COMPILER_ID MATCHES Clang)
                   OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
   add_link_options(-shared-libsan LINKER:-rpath,${purlin_sanitize_runtime})
 endif()
+if(PURLIN_SANITIZE STREQUAL "thread")
+  # In whatever has Rust's code, by cargo's links and by CMake's.
+  enable_language(C)
+  add_library(purlin_tsan_shim OBJECT ${PROJECT_SOURCE_DIR}/cmake/tsan_shim.c)
+  target_compile_options(purlin_tsan_shim PRIVATE -fno-builtin -fno-sanitize=thread)
+  set_target_properties(purlin_tsan_shim PROPERTIES POSITION_INDEPENDENT_CODE ON)
+  list(APPEND purlin_sanitize_rustflags -Clink-arg=$<TARGET_OBJECTS:purlin_tsan_shim>
+              -Clink-arg=-Wl,--wrap=__tsan_atomic64_fetch_sub)
+endif()

@@ -43,6 +43,16 @@
 namespace purlin {
 inline namespace v0 {
 
+namespace compat {
+namespace tsl {
+// Of purlin/compat/tsl.h, which the members of that name need.
+class AsyncValue;
+class ErrorAsyncValue;
+template <typename T>
+class RCReference;
+}  // namespace tsl
+}  // namespace compat
+
 /// A payload type that derives from this (or has a member of this name that is true) keeps its payload when the value
 /// fails: both can be read, the payload through GetIfConstructed() or get().
 struct KeepOnError {
@@ -71,12 +81,25 @@ class AsyncValuePtr final : public AsyncValueVerbs<T> {
   constexpr AsyncValuePtr(std::nullptr_t) noexcept {}  // NOLINT(google-explicit-constructor)
   /// Borrows from `ref`, which outlives this.
   explicit AsyncValuePtr(const AsyncValueRef<T>& ref) noexcept : AsyncValueVerbs<T>(ref.header()) {}
+  /// Borrows a value whose type is known to the caller. See purlin/compat/tsl.h.
+  template <typename E, typename = std::enable_if_t<std::is_base_of_v<compat::tsl::AsyncValue, E>>>
+  explicit AsyncValuePtr(E* value) noexcept : AsyncValueVerbs<T>(value == nullptr ? nullptr : value->header()) {}
   /// For Purlin's own files.
   constexpr explicit AsyncValuePtr(internal::EventHeader* header) noexcept : AsyncValueVerbs<T>(header) {}
 
   /// A reference to the same value.
   [[nodiscard]] AsyncValueRef<T> CopyRef() const noexcept {
     return AsyncValueRef<T>::Adopt(internal::EventRetain(this->header_));
+  }
+  /// The value without its type, and a reference to it. See purlin/compat/tsl.h.
+  template <typename E = compat::tsl::AsyncValue>
+  [[nodiscard]] E* value() const noexcept {
+    return E::From(this->header_);
+  }
+  /// See above.
+  template <typename E = compat::tsl::AsyncValue>
+  [[nodiscard]] compat::tsl::RCReference<E> CopyRCRef() const noexcept {
+    return compat::tsl::RCReference<E>(CopyRef());
   }
   /// Not null.
   explicit operator bool() const noexcept { return this->header_ != nullptr; }
@@ -120,6 +143,17 @@ class [[nodiscard]] AsyncValueRef final : public AsyncValueVerbs<T> {
   template <typename D, typename = std::enable_if_t<std::is_convertible_v<D*, T*> && !std::is_same_v<D, T>>>
   AsyncValueRef(AsyncValueRef<D> derived) noexcept;  // NOLINT(google-explicit-constructor)
 
+  /// A value whose type is known to the caller. See purlin/compat/tsl.h.
+  template <typename E, std::enable_if_t<std::is_base_of_v<compat::tsl::AsyncValue, E> &&
+                                             !std::is_same_v<compat::tsl::ErrorAsyncValue, E>,
+                                         int> = 0>
+  explicit AsyncValueRef(compat::tsl::RCReference<E> value) noexcept
+      : AsyncValueVerbs<T>(value.get() == nullptr ? nullptr : value.release()->header()) {}
+  /// An error. See purlin/compat/tsl.h.
+  template <typename E, std::enable_if_t<std::is_same_v<compat::tsl::ErrorAsyncValue, E>, int> = 0>
+  AsyncValueRef(compat::tsl::RCReference<E> error) noexcept  // NOLINT(google-explicit-constructor)
+      : AsyncValueVerbs<T>(error.get() == nullptr ? nullptr : error.release()->header()) {}
+
   /// Another reference.
   AsyncValueRef(const AsyncValueRef& other) noexcept : AsyncValueVerbs<T>(internal::EventRetain(other.header_)) {}
   /// Leaves `other` null.
@@ -147,6 +181,21 @@ class [[nodiscard]] AsyncValueRef final : public AsyncValueVerbs<T> {
   void reset() noexcept { internal::EventRelease(std::exchange(this->header_, nullptr)); }
   /// Gives the reference away as a pointer; give it back to Adopt(header()). Null afterwards.
   [[nodiscard]] AsyncValuePtr<T> release() noexcept { return AsyncValuePtr<T>(std::exchange(this->header_, nullptr)); }
+  /// The value without its type; more references to it, and this one. See purlin/compat/tsl.h.
+  template <typename E = compat::tsl::AsyncValue>
+  [[nodiscard]] E* GetAsyncValue() const noexcept {
+    return E::From(this->header_);
+  }
+  /// See above.
+  template <typename E = compat::tsl::AsyncValue>
+  [[nodiscard]] compat::tsl::RCReference<E> CopyRCRef() const noexcept {
+    return compat::tsl::RCReference<E>(AsyncValueRef(*this));
+  }
+  /// See above. Null afterwards.
+  template <typename E = compat::tsl::AsyncValue>
+  [[nodiscard]] compat::tsl::RCReference<E> ReleaseRCRef() noexcept {
+    return compat::tsl::RCReference<E>(std::move(*this));
+  }
   /// Takes over a reference: that of release(), or one of Purlin's own files.
   static AsyncValueRef Adopt(internal::EventHeader* header) noexcept {
     AsyncValueRef ref;

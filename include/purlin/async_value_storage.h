@@ -131,6 +131,12 @@ class ScopedAsyncValue final {
   struct Available {};
   /// Asks for an error.
   struct Error {};
+  /// The same, by tsl's names.
+  using ConstructedTag = Constructed;
+  /// See above.
+  using AvailableTag = Available;
+  /// See above.
+  using ErrorTag = Error;
 
   /// Unconstructed.
   explicit ScopedAsyncValue(Label label = Label(), SourceLocation location = SourceLocation::Current()) noexcept

@@ -70,6 +70,8 @@ class AsyncValueVerbs {
   [[nodiscard]] bool IsConcrete() const noexcept { return State() == internal::kStateReady; }
   /// True once there is an error.
   [[nodiscard]] bool IsError() const noexcept { return State() == internal::kStateError; }
+  /// True while there is no payload; also of an indirect value that is not resolved.
+  [[nodiscard]] bool IsUnconstructed() const noexcept { return state() == AsyncValueState::kUnconstructed; }
   /// True while the payload is constructed and not published.
   [[nodiscard]] bool IsConstructed() const noexcept { return state() == AsyncValueState::kConstructed; }
   /// The state.
@@ -87,6 +89,11 @@ class AsyncValueVerbs {
   T& get() const noexcept {
     assert(GetIfConstructed() != nullptr && "an AsyncValueRef was read before it had a value");
     return *static_cast<T*>(internal::ValueAddress(header_));
+  }
+  /// The value as one of a class that derives from T, which it is.
+  template <typename D, typename = std::enable_if_t<std::is_base_of_v<T, D>>>
+  D& get() const noexcept {
+    return static_cast<D&>(get());
   }
   /// See get().
   T& operator*() const noexcept { return get(); }

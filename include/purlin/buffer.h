@@ -40,6 +40,7 @@
 #include "purlin/export.h"
 #include "purlin/future.h"
 #include "purlin/host_buffer.h"
+#include "purlin/internal/call_once.h"
 #include "purlin/internal/callback.h"
 #include "purlin/internal/empty_callable.h"
 #include "purlin/internal/guard.h"
@@ -80,14 +81,14 @@ class Buffer final : public internal::Handle<Buffer, const internal::BufferRep> 
   /// The array of `dims` whose element [0, 0, ...] is at `data` (host_buffer.h), in `memory_space`, and whether it uses
   /// the host's memory. Blocks for the copy under kImmutableOnlyDuringCall, never otherwise.
   ///
-  /// `on_done(purlin::Status)` is called exactly once, when the host memory is no longer read: if the bytes are copied,
-  /// before the buffer is ready, with the copy's status; if they are aliased, when the last use of the memory has
-  /// ended; if this call fails, with the same error before it returns. It runs on this thread, or on the one that ends
-  /// the last use of the host memory. If on_done releases further memory whose on_done does the same, calls beyond 32
-  /// deep run when the outer ones have returned, so any number of them needs a small stack. (Calls of FromHost inside
-  /// on_done nest on the caller's stack.) It need not be copyable. If it waits for the buffer that becomes ready after
-  /// it, the wait returns kFailedPrecondition (Event::Wait). An exception from it is reported and swallowed. An empty
-  /// std::function or a null function pointer counts as none.
+  /// `on_done(purlin::Status)`, or `on_done()`, is called exactly once, when the host memory is no longer read: if the
+  /// bytes are copied, before the buffer is ready, with the copy's status; if they are aliased, when the last use of
+  /// the memory has ended; if this call fails, with the same error before it returns. It runs on this thread, or on the
+  /// one that ends the last use of the host memory. If on_done releases further memory whose on_done does the same,
+  /// calls beyond 32 deep run when the outer ones have returned, so any number of them needs a small stack. (Calls of
+  /// FromHost inside on_done nest on the caller's stack.) It need not be copyable. If it waits for the buffer that
+  /// becomes ready after it, the wait returns kFailedPrecondition (Event::Wait). An exception from it is reported and
+  /// swallowed. An empty std::function or a null function pointer counts as none.
   ///
   /// Until it is called (without it, for as long as the semantics say), any thread may read the bytes that are
   /// elements, and no thread may write them. Under kMutableZeroCopy the buffer's users may also write them, and then
@@ -336,11 +337,13 @@ StatusOr<FromHostResult> Buffer::FromHost(const void* data, DType dtype, Span<co
                                           const MemorySpace& memory_space, const FromHostOptions& options, F&& on_done,
                                           SourceLocation location) {
   using Closure = std::decay_t<F>;
-  static_assert(std::is_invocable_v<Closure&, Status>, "called as on_done(purlin::Status)");
+  static_assert(internal::kCallableOnce<Closure, Status> || internal::kCallableOnce<Closure>,
+                "called as on_done(purlin::Status) or on_done()");
   if (internal::IsEmptyCallable(on_done)) return FromHost(data, dtype, dims, memory_space, options, location);
   const internal::Callback callback = internal::MakeCallback(
       [closure = Closure(std::forward<F>(on_done))](const internal::StatusRep* error, const void*) mutable {
-        internal::Guarded("on_done of host memory", [&] { closure(Status::FromRep(error)); });
+        internal::Guarded("on_done of host memory",
+                          [&] { internal::CallOnceWithOrWithout(closure, Status::FromRep(error)); });
       });
   return FromHostRaw(data, dtype, dims, options.byte_strides, memory_space, options.semantics, options.device_layout,
                      options.alloc, &callback, location);

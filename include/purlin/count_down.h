@@ -65,6 +65,8 @@ class ErrorList final {
     }
   }
 
+  bool HasAny() const noexcept { return newest_.load(std::memory_order_acquire) != nullptr; }
+
   /// The error of a count-down of `total` things; OK if there is none.
   Status Merge(ErrorPolicy policy, std::size_t total) const {
     const Node* node = newest_.load(std::memory_order_acquire);
@@ -120,6 +122,13 @@ class CountDownAsyncValueRef final {
   explicit CountDownAsyncValueRef(std::size_t count, CountDownOptions options = {}, Label label = Label(),
                                   SourceLocation location = SourceLocation::Current()) noexcept
       : CountDownAsyncValueRef(MakeConstructedAsyncValueRef<T>(Named(label, location)), count, options) {}
+  /// Shows a T that is constructed out of `args` now. `count` comes first, so that no number is taken for a null value.
+  template <typename Arg, typename... Args,
+            typename = std::enable_if_t<!std::is_same_v<std::decay_t<Arg>, CountDownOptions>>>
+  CountDownAsyncValueRef(std::size_t count, Arg&& arg, Args&&... args) noexcept
+      : CountDownAsyncValueRef(
+            MakeConstructedAsyncValueRef<T>(Named(Label()), std::forward<Arg>(arg), std::forward<Args>(args)...),
+            count) {}
   /// Completes `value` after `count` calls. A payload that is not constructed by then is default-constructed; where T
   /// cannot be, the value fails with kFailedPrecondition.
   CountDownAsyncValueRef(AsyncValueRef<T> value, std::size_t count, CountDownOptions options = {}) noexcept
@@ -131,6 +140,10 @@ class CountDownAsyncValueRef final {
       Complete(Status());
     }
   }
+
+  /// None: a null value has nothing to complete.
+  template <typename Null, typename = std::enable_if_t<std::is_null_pointer_v<std::decay_t<Null>>>>
+  CountDownAsyncValueRef(Null&& null, std::size_t count, CountDownOptions options = {}) = delete;
 
   /// Counts `n` things, which failed if `status` is not OK. `index` is their index, by default none. True
   /// if this call completed the value, whose waiters have then run on this thread. False also if fewer than `n` were
@@ -157,6 +170,12 @@ class CountDownAsyncValueRef final {
 
   /// How many are left to count. Other threads may change that at any time.
   [[nodiscard]] std::size_t left() const noexcept { return state_ ? state_->left.load(std::memory_order_acquire) : 0; }
+  /// As left().
+  [[nodiscard]] std::size_t count() const noexcept { return left(); }
+  /// True once an error has been counted, whether or not the value has failed yet.
+  [[nodiscard]] bool is_error() const noexcept {
+    return state_ && (state_->errors.HasAny() || state_->value.IsError());
+  }
   /// The value.
   [[nodiscard]] AsyncValueRef<T> AsRef() const noexcept { return state_ ? state_->value : AsyncValueRef<T>(); }
   /// The value, borrowed from this.

@@ -272,6 +272,9 @@ inline Event WhenAll(Span<const Event> events, SourceLocation location = SourceL
                                           0, internal::JoinRule::kWait, location));
 }
 
+/// Blocks this thread until the event is terminal; OK or its error. See Event::Wait.
+inline Status BlockUntilReady(const Event& event) noexcept { return event.Wait(); }
+
 }  // namespace v0
 }  // namespace purlin
 

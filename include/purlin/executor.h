@@ -29,17 +29,21 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <initializer_list>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <type_traits>
 #include <utility>
+#include <vector>
 
 #include "purlin/event.h"
 #include "purlin/export.h"
 #include "purlin/internal/abi.h"
+#include "purlin/internal/call_once.h"
 #include "purlin/internal/empty_callable.h"
 #include "purlin/internal/task.h"
+#include "purlin/internal/worker_ids.h"
 #include "purlin/label.h"
 #include "purlin/span.h"
 #include "purlin/status.h"
@@ -50,14 +54,33 @@
 namespace purlin {
 inline namespace v0 {
 
+namespace internal {
+
+template <typename Value, typename = void>
+struct HasAsEvent : std::false_type {};
+template <typename Value>
+struct HasAsEvent<Value, std::void_t<decltype(std::declval<const Value&>().AsEvent())>> : std::true_type {};
+
+/// The event of a value, or of what it points to.
+template <typename Value>
+Event EventOf(const Value& value) {
+  if constexpr (HasAsEvent<Value>::value) {
+    return value.AsEvent();
+  } else {
+    return value->AsEvent();
+  }
+}
+
+}  // namespace internal
+
 /// A closure on its way to a thread. Move-only, one word. Closures of at most 104 bytes with alignment <= 8 cost no
 /// heap allocation: their nodes are recycled.
 class [[nodiscard]] Task final {
  public:
-  /// Wraps `closure`, called as `closure()` once. `label` names it in traces and reports. It runs in the user context
-  /// that is current here (user_context.h); carrying one takes 8 of the bytes. An empty std::function or a null
-  /// function pointer gives an empty task.
-  template <typename F, typename = std::enable_if_t<std::is_invocable_v<std::decay_t<F>&> &&
+  /// Wraps `closure`, called as `closure()` once, as an rvalue if it can be. `label` names it in traces and reports. It
+  /// runs in the user context that is current here (user_context.h); carrying one takes 8 of the bytes. An empty
+  /// std::function or a null function pointer gives an empty task.
+  template <typename F, typename = std::enable_if_t<internal::kCallableOnce<std::decay_t<F>> &&
                                                     !std::is_same_v<std::decay_t<F>, Task>>>
   Task(F&& closure, Label label = Label("task"))  // NOLINT(google-explicit-constructor)
       : node_(internal::MakeTask(std::forward<F>(closure), label)) {}
@@ -81,6 +104,8 @@ class [[nodiscard]] Task final {
   void Run() && noexcept {
     if (internal::TaskNode* node = std::exchange(node_, nullptr)) internal::RunTask(node);
   }
+  /// As Run(), for code that takes any callable.
+  void operator()() && noexcept { std::move(*this).Run(); }
   /// False once moved from or run, or if it was made of an empty closure.
   explicit operator bool() const noexcept { return node_ != nullptr; }
 
@@ -125,6 +150,14 @@ class Executor {
   Executor& operator=(Executor&&) = default;
 };
 
+/// How many indices a call of a loop's body is given at most; 0: chosen by the loop.
+struct Grain final {
+  /// Explicit, so that no other number is taken for one.
+  constexpr explicit Grain(std::size_t most) noexcept : size(most) {}
+  /// See above.
+  std::size_t size;
+};
+
 /// An executor that also understands events and loops.
 class AsyncWorkRunner : public Executor {
  public:
@@ -142,31 +175,55 @@ class AsyncWorkRunner : public Executor {
   Status ScheduleWhenReady(Span<const Event> events, F&& closure, Label label = Label("task")) {
     if (internal::IsEmptyCallable(closure)) return internal::EmptyCallableError("ScheduleWhenReady");
     using Closure = std::decay_t<F>;
-    if constexpr (std::is_invocable_v<Closure&>) {
+    if constexpr (internal::kCallableOnce<Closure>) {
       return ExecuteWhenReady(events, Task(std::forward<F>(closure), label));
     } else {
-      static_assert(std::is_invocable_v<Closure&, Status>, "a task is called as f() or f(const purlin::Status&)");
+      static_assert(internal::kCallableOnce<Closure, Status>, "a task is called as f() or f(const purlin::Status&)");
       Event all = WhenAll(events);
       Event gate = all;
       return ExecuteWhenReady(
           {&gate, 1},
-          Task([all = std::move(all), closure = Closure(std::forward<F>(closure))]() mutable { closure(all.error()); },
+          Task([all = std::move(all),
+                closure = Closure(std::forward<F>(closure))]() mutable { internal::CallOnce(closure, all.error()); },
                label));
     }
   }
 
-  /// Calls `body(begin, end)` for consecutive ranges that together cover [0, count), each at most `grain` long (0:
-  /// chosen from count and thread count), on this thread and on idle workers, and returns when all calls have returned.
-  /// This thread works too, so nesting cannot deadlock. kInternal if a call threw (Rust: panicked); the other ranges
-  /// still run. kInvalidArgument: there is no body, however many calls there are.
+  /// As above, after `values` are available: a range of what has AsEvent() (AsyncValueRef, AsyncValuePtr, Future), or
+  /// points to it.
+  template <typename Values, typename F,
+            typename = std::enable_if_t<!std::is_convertible_v<const Values&, Span<const Event>>>>
+  Status ScheduleWhenReady(const Values& values, F&& closure, Label label = Label("task")) {
+    std::vector<Event> events;
+    for (const auto& value : values) events.push_back(internal::EventOf(value));
+    return ScheduleWhenReady(Span<const Event>(events), std::forward<F>(closure), label);
+  }
+  /// As above.
+  template <typename Value, typename F, typename = std::enable_if_t<!std::is_same_v<Value, Event>>>
+  Status ScheduleWhenReady(std::initializer_list<Value> values, F&& closure, Label label = Label("task")) {
+    return ScheduleWhenReady(Span<const Value>(values.begin(), values.size()), std::forward<F>(closure), label);
+  }
+
+  /// Calls `body(begin, end)` for consecutive ranges that together cover [0, count), each at most `grain` long, on this
+  /// thread and on idle workers, and returns when all calls have returned. This thread works too, so nesting cannot
+  /// deadlock. kInternal if a call threw (Rust: panicked); the other ranges still run. kInvalidArgument: there is no
+  /// body, however many calls there are.
   template <typename F>
-  Status ParallelFor(std::size_t count, std::size_t grain, F&& body) {
+  Status ParallelFor(std::size_t count, Grain grain, F&& body) {
     if (internal::IsEmptyCallable(body)) return internal::EmptyCallableError("ParallelFor");
     auto call = [](void* data, std::size_t begin, std::size_t end) -> bool {
       return internal::GuardedOk("ParallelFor", [&] { (*static_cast<std::remove_reference_t<F>*>(data))(begin, end); });
     };
-    return ParallelForRanges(count, grain, call, const_cast<void*>(static_cast<const void*>(&body)));
+    return ParallelForRanges(count, grain.size, call, const_cast<void*>(static_cast<const void*>(&body)));
   }
+  /// As above; the grain is chosen from count and thread count.
+  template <typename F>
+  Status ParallelFor(std::size_t count, F&& body) {
+    return ParallelFor(count, Grain(0), std::forward<F>(body));
+  }
+  /// None: a bare number is a grain here and a cost in tsl's ParallelFor. Say Grain(number), or leave it out.
+  template <typename Number, typename F, typename = std::enable_if_t<std::is_arithmetic_v<Number>>>
+  Status ParallelFor(std::size_t count, Number grain_or_cost, F&& body) = delete;
 
   /// What ScheduleWhenReady calls: runs `task` once all of `events` are terminal. See there.
   virtual Status ExecuteWhenReady(Span<const Event> events, Task task) = 0;
@@ -257,6 +314,20 @@ class PURLIN_API ThreadPoolAsyncWorkRunner final : public AsyncWorkRunner {
   /// Which of this pool's threads this is, from 0; spare threads are numbered from NumThreads(). Nothing on every other
   /// thread. While a task runs, its thread does not change. Never blocks.
   [[nodiscard]] PURLIN_API std::optional<std::size_t> CurrentThreadId() const noexcept;
+  /// As ParallelFor; calls `body(begin, end, id)`, with an `id` in [0, NumThreads()] that no other call of the loop has
+  /// at the same time, for what each thread keeps for itself. A range that finds none free, because bodies block and
+  /// spare threads run others, is run after one of those by the same thread.
+  template <typename F>
+  Status ParallelForWithWorkerId(std::size_t count, Grain grain, F&& body) {
+    if (internal::IsEmptyCallable(body)) return internal::EmptyCallableError("ParallelForWithWorkerId");
+    internal::WorkerIds<std::remove_reference_t<F>> loop(NumThreads() + 1, body);
+    return ParallelForRanges(count, grain.size, &decltype(loop)::Call, &loop);
+  }
+  /// As above; the grain is chosen from count and thread count.
+  template <typename F>
+  Status ParallelForWithWorkerId(std::size_t count, F&& body) {
+    return ParallelForWithWorkerId(count, Grain(0), std::forward<F>(body));
+  }
   /// One line: how many threads, and which limit decided that.
   [[nodiscard]] PURLIN_API std::string Describe() const;
 

@@ -88,6 +88,10 @@ class [[nodiscard]] Future final {
                 !std::is_same_v<std::decay_t<U>, Result> && !std::is_same_v<std::decay_t<U>, Status>>>
   Future(U&& value) noexcept  // NOLINT(google-explicit-constructor)
       : rep_{MakeAvailableAsyncValueRef<Payload>(Named(Label("future")), std::forward<U>(value))} {}
+  /// Ready when `event` is, in error if it fails.
+  template <typename E, typename = std::enable_if_t<std::is_same_v<std::decay_t<E>, Event> && std::is_void_v<T>>,
+            typename = void, typename = void>
+  Future(E&& event, SourceLocation location = SourceLocation::Current()) noexcept;  // NOLINT
   /// Ready, in error.
   template <typename S, typename = std::enable_if_t<std::is_same_v<S, Status> && !std::is_void_v<T>>, typename = void>
   Future(S error, SourceLocation location = SourceLocation::Current()) noexcept  // NOLINT(google-explicit-constructor)
@@ -108,19 +112,16 @@ class [[nodiscard]] Future final {
   /// For Purlin's own files: gives up the value.
   [[nodiscard]] AsyncValueRef<Payload> ReleaseValue() && noexcept { return std::move(rep_.value); }
 
-  /// Blocks until the future is ready; a copy of the value, or the error. See Event::Wait.
-  Result Await() const& {
-    static_assert(kCopyable, "std::move the future to take a move-only value out, or use AwaitPointer");
-    return Get<false>(rep_.value.Wait());
-  }
+  /// Blocks until the future is ready; a copy of the value, or the error. See Event::Wait. Of a move-only value, no
+  /// copy: a StatusOr that shows it, good while a future of it lives; do not move out of that one.
+  std::conditional_t<kCopyable, Result, const Result> Await() const& { return Get<false>(rep_.value.Wait()); }
   /// As above. A move-only value is moved out, and the future is invalid afterwards.
   Result Await() && {
     Future taken = std::move(*this);
     return taken.template Get<!kCopyable>(taken.rep_.value.Wait());
   }
   /// As Await(), for at most `timeout`; then kDeadlineExceeded, and the future stays pending.
-  Result AwaitFor(std::chrono::nanoseconds timeout) const {
-    static_assert(kCopyable, "use AwaitPointer for move-only values");
+  std::conditional_t<kCopyable, Result, const Result> AwaitFor(std::chrono::nanoseconds timeout) const {
     return Get<false>(rep_.value.WaitFor(timeout));
   }
   /// Blocks until the future is ready; a pointer to the value, good while a future of it lives.
@@ -132,8 +133,9 @@ class [[nodiscard]] Future final {
   }
 
   /// Calls `f` exactly once when the future is ready: at once, on this thread, if it is, else on the thread that
-  /// completes it. For a T that can be copied `f(StatusOr<T>)`; without a copy `f(StatusOr<const T*>)`; for a Future<>
-  /// `f(Status)`. It must not block for long. An empty std::function or a null pointer is ignored.
+  /// completes it. For a T that can be copied `f(StatusOr<T>)`; without a copy `f(StatusOr<const T*>)`, or, of a
+  /// move-only T, `f(const StatusOr<T>&)`, good during the call; for a Future<> `f(Status)`. It must not block for
+  /// long. An empty std::function or a null pointer is ignored.
   template <typename F>
   void OnReady(F&& f) const& {
     AttachOnReady<false>(std::forward<F>(f));
@@ -163,12 +165,12 @@ class [[nodiscard]] Future final {
   // future is ready, else on the thread that completes it; with an executor always in a task. Its result decides the
   // new future: nothing or a Status gives a Future<>, a StatusOr<U> or a U gives a Future<U>, a Future<U> is the new
   // future itself. An explicit R gives a Future<R>, whose value is made in place of the result of `f`; for an `f` that
-  // returns a future, R may only be the type of that future. An error skips `f`, but not the executor: a waiter that is
-  // attached to the new future while it is pending never runs on the thread that completes this one. If no reference to
-  // the new future is left when this one completes, `f` is not called (MapAlways calls it all the same) and an error
-  // makes no task. If `f` throws, the future fails with kInternal; if the executor refuses or drops the task, with the
-  // executor's error, or with kCancelled; if `f` is an empty std::function or a null pointer, at once with
-  // kInvalidArgument.
+  // returns a Future<U>, Map<U> gives that future, and Map<Future<U>> a future of it. An error skips `f`, but not the
+  // executor: a waiter that is attached to the new future while it is pending never runs on the thread that completes
+  // this one. If no reference to the new future is left when this one completes, `f` is not called (MapAlways calls it
+  // all the same) and an error makes no task. If `f` throws, the future fails with kInternal; if the executor refuses
+  // or drops the task, with the executor's error, or with kCancelled; if `f` is an empty std::function or a null
+  // pointer, at once with kInvalidArgument.
 
   /// See above.
   template <typename R = void, typename F>
@@ -268,9 +270,12 @@ class [[nodiscard]] Future final {
     } else if constexpr (kMove) {
       if (!status.ok()) return status;
       return Result(std::move(rep_.value.get()));
-    } else {
+    } else if constexpr (kCopyable) {
       if (!status.ok()) return status;
       return Result(static_cast<const T&>(rep_.value.get()));
+    } else {
+      if (!status.ok()) return status;
+      return Result::Borrowed(rep_.value.get());
     }
   }
 
@@ -295,11 +300,11 @@ class [[nodiscard]] Future final {
     using Returned = std::decay_t<decltype(std::declval<Caller&>()(std::declval<Payload&>()))>;
     const bool is_empty = internal::IsEmptyCallable(f);
     Caller caller{std::forward<F>(f)};
-    if constexpr (internal::FutureTraits<Returned>::value) {
+    if constexpr (internal::FutureTraits<Returned>::value && !std::is_same_v<R, Returned>) {
       using Inner = typename internal::FutureTraits<Returned>::Payload;
       using Flat = internal::FlatCaller<Caller>;
-      static_assert(std::is_void_v<R> || std::is_same_v<R, Returned>,
-                    "a function that returns a future gives that future");
+      static_assert(std::is_void_v<R> || std::is_same_v<R, Inner>,
+                    "a function that returns a Future<U> gives a Future<U>, or, by Map<Future<U>>, a future of that");
       return Made<kAlways, Inner, internal::IndirectCell<Inner>>(
           is_empty, executor, internal::FlatMapBody<Payload, Inner, Flat>{Flat{std::move(caller)}}, label, location);
     } else if constexpr (internal::StatusOrTraits<Returned>::kIs) {
@@ -367,6 +372,11 @@ inline Future<> MakeFutureWhenReady(const Event& event, SourceLocation location 
   });
   return Future<>(AsyncValueRef<Chain>::Adopt(result));
 }
+
+template <typename T>
+template <typename E, typename, typename, typename>
+Future<T>::Future(E&& event, SourceLocation location) noexcept
+    : Future(MakeFutureWhenReady(static_cast<const Event&>(event), location)) {}
 
 }  // namespace v0
 }  // namespace purlin

@@ -207,7 +207,7 @@ struct MakeOf {
   }
   Event event(std::size_t index) const {
     Event found;
-    std::size_t at = 0;
+    [[maybe_unused]] std::size_t at = 0;
     std::apply([&](const Future<Ts>&... member) { ((at++ == index ? void(found = member.AsEvent()) : void()), ...); },
                members);
     return found;
@@ -255,19 +255,23 @@ Future<std::vector<T>> JoinFutures(Span<Future<T>> futures, const JoinOptions& o
   return JoinFutures(std::move(taken), options, location);
 }
 
-/// The values of all, as a tuple (a Chain for each Future<>), or an `R` made of them.
-template <typename R, typename A, typename B, typename... Rest>
-Future<R> JoinFuturesTo(const JoinOptions& options, Future<A> a, Future<B> b, Future<Rest>... rest) {
-  if (!a.IsValid() || !b.IsValid() || !(rest.IsValid() && ...)) return Future<R>();
-  internal::MakeOf<R, A, B, Rest...> make{{std::move(a), std::move(b), std::move(rest)...}};
+/// An `R` made of the values of all: a Chain for each Future<>.
+template <typename R, typename... Ts>
+Future<R> JoinFuturesTo(const JoinOptions& options, Future<Ts>... futures) {
+  if (!(futures.IsValid() && ...)) return Future<R>();
+  internal::MakeOf<R, Ts...> make{std::tuple<Future<Ts>...>(std::move(futures)...)};
   return internal::Join<R>(
-      2 + sizeof...(Rest), [&](std::size_t i) { return make.event(i); }, options, SourceLocation(), make);
+      sizeof...(Ts), [&](std::size_t i) { return make.event(i); }, options, SourceLocation(), make);
 }
-/// As above, a tuple, with the default options.
-template <typename A, typename B, typename... Rest>
-auto JoinFutures(Future<A> a, Future<B> b, Future<Rest>... rest) {
-  using Tuple = std::tuple<internal::FuturePayload<A>, internal::FuturePayload<B>, internal::FuturePayload<Rest>...>;
-  return JoinFuturesTo<Tuple>(JoinOptions(), std::move(a), std::move(b), std::move(rest)...);
+/// As above, with the default options: `JoinFutures<R>(a, b)`.
+template <typename R, typename... Ts>
+Future<R> JoinFutures(Future<Ts>... futures) {
+  return JoinFuturesTo<R>(JoinOptions(), std::move(futures)...);
+}
+/// The values of all, as a tuple, also of one or none: a Chain for each Future<>.
+template <int&... kNothingIsNamed, typename... Ts>
+Future<std::tuple<internal::FuturePayload<Ts>...>> JoinFutures(Future<Ts>... futures) {
+  return JoinFuturesTo<std::tuple<internal::FuturePayload<Ts>...>>(JoinOptions(), std::move(futures)...);
 }
 
 /// Ready when all of `events` are.

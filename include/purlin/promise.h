@@ -155,6 +155,13 @@ class [[nodiscard]] SharedPromise final {
   }
   /// See Promise::future.
   Future<T> future() const noexcept { return promise_ == nullptr ? Future<T>() : promise_->future(); }
+  /// The promise that the copies share; null where this is empty. As of a std::shared_ptr, so that code which expects
+  /// one may stay.
+  Promise<T>* operator->() const noexcept { return promise_.get(); }
+  /// See above; not of an empty one.
+  Promise<T>& operator*() const noexcept { return *promise_; }
+  /// Not empty.
+  explicit operator bool() const noexcept { return promise_ != nullptr; }
 
  private:
   std::shared_ptr<Promise<T>> promise_;

@@ -68,6 +68,7 @@
 #include "purlin/staging.h"
 #include "purlin/stall.h"
 #include "purlin/status.h"
+#include "purlin/status_macros.h"
 #include "purlin/status_or.h"
 #include "purlin/stream_event_map.h"
 #include "purlin/task_options.h"

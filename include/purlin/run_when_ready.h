@@ -16,6 +16,7 @@
 // thread, and nothing is allocated; else on the thread that completes the last one, or, with an executor, always in a
 // task. The caller keeps values that it passes as AsyncValuePtr alive until then. If the executor refuses, `f` is
 // destroyed uncalled. An exception from `f` is reported. An empty std::function or a null function pointer is ignored.
+// All this holds for events, too.
 #ifndef PURLIN_RUN_WHEN_READY_H_
 #define PURLIN_RUN_WHEN_READY_H_
 
@@ -23,6 +24,7 @@
 #include <cstddef>
 #include <functional>
 #include <initializer_list>
+#include <iterator>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -34,6 +36,7 @@
 #include "purlin/internal/empty_callable.h"
 #include "purlin/internal/guard.h"
 #include "purlin/internal/waiter.h"
+#include "purlin/span.h"
 #include "purlin/status.h"
 #include "purlin/version.h"
 
@@ -80,20 +83,16 @@ void RunAfterAll(const Values& values, std::size_t pending, F f) {
   last->Arrive(arrived);
 }
 
-/// RunWhenReady without an executor; by a name that a closure of this namespace does not bring into doubt.
-template <typename Values, typename F>
-void AttachToAll(const Values& values, F&& f) {
-  using Closure = std::decay_t<F>;
-  if (IsEmptyCallable(f)) return;
+/// Of values, of which some may be available.
+template <typename Values, typename Closure>
+void AttachToValues(const Values& values, Closure closure) {
   std::size_t pending = 0;
   for (const auto& value : values) pending += value.IsAvailable() ? 0 : 1;
   if constexpr (std::is_invocable_v<Closure>) {
-    Closure closure(std::forward<F>(f));
     if (pending == 0) return Guarded("waiter", [&] { std::invoke(std::move(closure)); });
     RunAfterAll(values, pending, std::move(closure));
   } else {
     static_assert(std::is_invocable_v<Closure, Status>, "RunWhenReady calls f() or f(Status)");
-    Closure closure(std::forward<F>(f));
     if (pending == 0) {
       Status error;
       for (const auto& value : values) error.Update(value.GetError());
@@ -107,9 +106,24 @@ void AttachToAll(const Values& values, F&& f) {
   }
 }
 
+/// RunWhenReady without an executor; by a name that a closure of this namespace does not bring into doubt.
+template <typename Values, typename F>
+void AttachToAll(const Values& values, F&& f) {
+  if (IsEmptyCallable(f)) return;
+  if constexpr (std::is_convertible_v<const Values&, Span<const Event>>) {
+    WhenAll(values).OnReady(std::forward<F>(f));
+  } else if constexpr (!HasAsEvent<std::decay_t<decltype(*std::begin(values))>>::value) {
+    std::vector<Event> events;
+    for (const auto& value : values) events.push_back(EventOf(value));
+    WhenAll(events).OnReady(std::forward<F>(f));
+  } else {
+    AttachToValues(values, std::decay_t<F>(std::forward<F>(f)));
+  }
+}
+
 }  // namespace internal
 
-/// See the top of this file. `values` is a range of AsyncValueRef or AsyncValuePtr: a vector, an array, a Span.
+/// See the top of this file. `values` is a range of AsyncValueRef, AsyncValuePtr or Event: a vector, an array, a Span.
 template <typename Values, typename F>
 void RunWhenReady(const Values& values, F&& f) {
   internal::AttachToAll(values, std::forward<F>(f));

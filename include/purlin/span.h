@@ -59,6 +59,19 @@ class Span {
   constexpr bool empty() const noexcept { return size_ == 0; }
   /// Element `index`, where `index < size()`; unchecked.
   constexpr T& operator[](std::size_t index) const noexcept { return data_[index]; }
+  /// Element 0, where the span is not empty; unchecked.
+  constexpr T& front() const noexcept { return data_[0]; }
+  /// The last element, where the span is not empty; unchecked.
+  constexpr T& back() const noexcept { return data_[size_ - 1]; }
+  /// The elements `offset .. offset + count - 1`, or, if there are fewer, to the end; none where `offset > size()`.
+  constexpr Span subspan(std::size_t offset, std::size_t count = static_cast<std::size_t>(-1)) const noexcept {
+    if (offset > size_) return Span();
+    return Span(data_ + offset, count < size_ - offset ? count : size_ - offset);
+  }
+  /// The first `count` elements, or all.
+  constexpr Span first(std::size_t count) const noexcept { return subspan(0, count); }
+  /// The last `count` elements, or all.
+  constexpr Span last(std::size_t count) const noexcept { return subspan(count < size_ ? size_ - count : 0); }
   /// Iteration.
   constexpr iterator begin() const noexcept { return data_; }
   /// Iteration.

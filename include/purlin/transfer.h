@@ -38,6 +38,7 @@
 #include "purlin/dtype.h"
 #include "purlin/event.h"
 #include "purlin/export.h"
+#include "purlin/internal/call_once.h"
 #include "purlin/internal/callback.h"
 #include "purlin/internal/empty_callable.h"
 #include "purlin/internal/guard.h"
@@ -67,12 +68,13 @@ struct TransferSpec {
 /// PJRT's AsyncHostToDeviceTransferManager. Move-only, one word. Every function but a move may be called from every
 /// thread, also several at once. None blocks.
 ///
-/// `on_done(purlin::Status)` of a piece is called exactly once, under no lock: if the call fails, with the same error
-/// before it returns; otherwise when the host memory is no longer read, with the copy's status, before the buffer is
-/// ready; on the calling thread or on the one that copied. It need not be copyable; an empty std::function or a null
-/// function pointer counts as none. An exception from it is reported and swallowed. It may destroy the manager. A wait
-/// in it for the buffer returns kFailedPrecondition, because the buffer is not ready before it returns. Until it is
-/// called (without it, until the buffer is ready), any thread may read the host memory, and no thread may write it.
+/// `on_done(purlin::Status)`, or `on_done()`, of a piece is called exactly once, under no lock: if the call fails, with
+/// the same error before it returns; otherwise when the host memory is no longer read, with the copy's status, before
+/// the buffer is ready; on the calling thread or on the one that copied. It need not be copyable; an empty
+/// std::function or a null function pointer counts as none. An exception from it is reported and swallowed. It may
+/// destroy the manager. A wait in it for the buffer returns kFailedPrecondition, because the buffer is not ready before
+/// it returns. Until it is called (without it, until the buffer is ready), any thread may read the host memory, and no
+/// thread may write it.
 class [[nodiscard]] AsyncHostToDeviceTransferManager final
     : public internal::Handle<AsyncHostToDeviceTransferManager, const internal::TransferRep> {
  public:
@@ -176,11 +178,13 @@ class [[nodiscard]] AsyncHostToDeviceTransferManager final
   template <typename F, typename Transfer>
   static Status WithCallback(F&& on_done, Transfer transfer) {
     using Closure = std::decay_t<F>;
-    static_assert(std::is_invocable_v<Closure&, Status>, "called as on_done(purlin::Status)");
+    static_assert(internal::kCallableOnce<Closure, Status> || internal::kCallableOnce<Closure>,
+                  "called as on_done(purlin::Status) or on_done()");
     if (internal::IsEmptyCallable(on_done)) return transfer(nullptr);
     const internal::Callback callback = internal::MakeCallback(
         [closure = Closure(std::forward<F>(on_done))](const internal::StatusRep* error, const void*) mutable {
-          internal::Guarded("on_done of a transfer", [&] { closure(Status::FromRep(error)); });
+          internal::Guarded("on_done of a transfer",
+                            [&] { internal::CallOnceWithOrWithout(closure, Status::FromRep(error)); });
         });
     return transfer(&callback);
   }

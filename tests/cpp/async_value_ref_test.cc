@@ -16,6 +16,7 @@
 
 #include "purlin/async_value_cast.h"
 #include "purlin/async_value_storage.h"
+#include "purlin/inline_executor.h"
 #include "purlin/run_when_ready.h"
 #include "tests/cpp/counting_allocations.h"
 #include "tests/cpp/testing.h"
@@ -606,6 +607,28 @@ TEST(AsyncValueRefTest, RunWhenReady) {
   EXPECT_EQ(calls, 11);
   RunWhenReady(std::vector<AsyncValueRef<int>>(), [&calls] { ++calls; });
   EXPECT_EQ(calls, 12);
+}
+
+TEST(AsyncValueRefTest, RunWhenReadyTakesEvents) {
+  EventPromise first("first");
+  EventPromise second("second");
+  const std::vector<Event> events = {first.event(), second.event()};
+  int calls = 0;
+  Status seen;
+  RunWhenReady(events, [&] { ++calls; });
+  RunWhenReady(Span<const Event>(events), [&](Status status) { seen = std::move(status); });
+  RunWhenReady({first.event(), second.event()}, [&](const Status& status) { calls += status.ok() ? 10 : 100; });
+  InlineExecutor inline_executor;
+  RunWhenReady(events, inline_executor, [&](const Status&) { ++calls; });
+  second.SetError(AbortedError("x"));
+  EXPECT_EQ(calls, 0);
+  first.SetReady();
+  EXPECT_EQ(calls, 102);
+  EXPECT_TRUE(IsAborted(seen));
+  RunWhenReady(Span<const Event>(), [&] { ++calls; });
+  EXPECT_EQ(calls, 103);
+  EXPECT_TRUE(IsAborted(BlockUntilReady(events[1])));
+  EXPECT_TRUE(BlockUntilReady(Event::Ready()).ok());
 }
 
 TEST(AsyncValueRefTest, RunWhenReadyWaitsForTheLastOfSeveral) {

@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 #include <thread>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -43,6 +44,34 @@ TEST(CountDownTest, CountDownError) {
   EXPECT_FALSE(value.IsAvailable()) << "without fail_fast all are counted";
   EXPECT_TRUE(count_down.CountDown());
   EXPECT_EQ(value.GetError(), InternalError("error"));
+}
+
+TEST(CountDownTest, TheCountComesBeforeWhatTheValueIsMadeOf) {
+  CountDownAsyncValueRef<int> one(1, 42);
+  EXPECT_TRUE(one.AsPtr().IsConstructed());
+  EXPECT_EQ(one.count(), 1U);
+  EXPECT_TRUE(one.CountDown());
+  EXPECT_EQ(*one.AsRef(), 42);
+  const CountDownAsyncValueRef<int> none(0, 43);
+  ASSERT_TRUE(none) << "0 is a count, and no null value";
+  EXPECT_EQ(*none.AsRef(), 43);
+  const CountDownAsyncValueRef<std::string> text(0, 3U, 'x');
+  EXPECT_EQ(*text.AsRef(), "xxx");
+  static_assert(!std::is_constructible_v<CountDownAsyncValueRef<int>, std::nullptr_t, int>);
+}
+
+TEST(CountDownTest, KnowsThatAnErrorWasCountedBeforeTheEnd) {
+  CountDownAsyncValueRef<Chain> all(3);
+  EXPECT_FALSE(all.is_error());
+  all.CountDown();
+  EXPECT_FALSE(all.is_error());
+  all.CountDown(AbortedError("x"));
+  EXPECT_TRUE(all.is_error());
+  EXPECT_TRUE(all.AsPtr().IsUnavailable());
+  EXPECT_EQ(all.count(), 1U);
+  all.CountDown();
+  EXPECT_TRUE(all.is_error());
+  EXPECT_FALSE(CountDownAsyncValueRef<Chain>().is_error());
 }
 
 TEST(CountDownTest, CopiesShareTheCounter) {

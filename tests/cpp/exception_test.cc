@@ -81,7 +81,7 @@ TEST(ExceptionTest, FromALoopBodyIsInternalAndTheOtherRangesRun) {
   std::vector<std::atomic<int>> visits(10);
   Status status;
   const std::string text = StderrOf([&] {
-    status = pool->ParallelFor(visits.size(), 1, [&visits](std::size_t begin, std::size_t) {
+    status = pool->ParallelFor(visits.size(), Grain(1), [&visits](std::size_t begin, std::size_t) {
       visits[begin].fetch_add(1);
       if (begin == 3 || begin == 7) throw std::runtime_error("loop boom");
     });

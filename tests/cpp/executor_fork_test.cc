@@ -33,7 +33,7 @@ TEST(ForkTest, CallsInTheChildSayThatItIsOne) {
       if (!ended.Wait().ok()) _exit(6);
     }
     int calls = 0;
-    if (!pool->ParallelFor(3, 1, [&calls](std::size_t, std::size_t) { ++calls; }).ok() || calls != 3) _exit(5);
+    if (!pool->ParallelFor(3, Grain(1), [&calls](std::size_t, std::size_t) { ++calls; }).ok() || calls != 3) _exit(5);
     pool.reset();
     _exit(0);
   }

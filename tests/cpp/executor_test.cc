@@ -6,6 +6,8 @@
 #include <atomic>
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -13,9 +15,13 @@
 #include <string>
 #include <string_view>
 #include <thread>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
+#include "purlin/async_value.h"
+#include "purlin/future.h"
+#include "purlin/promise.h"
 namespace purlin {
 namespace {
 
@@ -243,6 +249,27 @@ TEST(ScheduleWhenReadyTest, TellsAClosureThatAsksWhichErrorCameFirstByIndex) {
   EXPECT_TRUE(good_event.Wait().ok());
 }
 
+TEST(ScheduleWhenReadyTest, RunsAfterValuesAndFuturesToo) {
+  Pool pool = MakePool(1);
+  const AsyncValueRef<int> value = MakeUnconstructedAsyncValueRef<int>("value");
+  const std::vector<AsyncValueRef<int>> values = {value, MakeAvailableAsyncValueRef<int>(2)};
+  auto [promise, future] = MakePromise<int>("future");
+  auto [sum, total] = MakePromise<int>("sum");
+  ASSERT_TRUE(
+      pool.ScheduleWhenReady(values, [&values, sum = std::move(sum)]() mutable { sum.Set(*values[0] + *values[1]); })
+          .ok());
+  auto [told, tells] = MakePromise<>("told");
+  ASSERT_TRUE(
+      pool.ScheduleWhenReady({future}, [told = std::move(told)](Status status) mutable { told.Set(std::move(status)); })
+          .ok());
+  EXPECT_FALSE(total.IsReady());
+  value.emplace(1);
+  EXPECT_EQ(*total.Await(), 3);
+  EXPECT_FALSE(tells.IsReady());
+  promise.Set(AbortedError("x"));
+  EXPECT_TRUE(IsAborted(tells.Await()));
+}
+
 TEST(ScheduleWhenReadyTest, WhatStillWaitsAtShutdownIsDestroyedUncalled) {
   Pool pool = MakePool(1);
   std::atomic<int> calls{0};
@@ -273,7 +300,7 @@ TEST(ScheduleWhenReadyTest, WhatStillWaitsWhenTheLastHandleGoesIsDestroyedUncall
 void ExpectCovers(AsyncWorkRunner& runner, std::size_t count, std::size_t grain) {
   std::vector<std::atomic<int>> visits(count);
   std::atomic<std::size_t> longest{0};
-  const Status status = runner.ParallelFor(count, grain, [&](std::size_t begin, std::size_t end) {
+  const Status status = runner.ParallelFor(count, Grain(grain), [&](std::size_t begin, std::size_t end) {
     EXPECT_LT(begin, end);
     EXPECT_LE(end, count);
     std::size_t seen = longest.load();
@@ -298,15 +325,63 @@ TEST(ParallelForTest, ExtremeGrainsAreFine) {
   ExpectCovers(pool, 10, static_cast<std::size_t>(-1));
 }
 
+template <typename Runner, typename Number, typename = void>
+struct TakesABareNumber : std::false_type {};
+template <typename Runner, typename Number>
+struct TakesABareNumber<Runner, Number,
+                        std::void_t<decltype(std::declval<Runner&>().ParallelFor(
+                            1, std::declval<Number>(), std::declval<void (*)(std::size_t, std::size_t)>()))>>
+    : std::true_type {};
+
+TEST(ParallelForTest, ABareNumberIsNeitherAGrainNorACost) {
+  static_assert(TakesABareNumber<Pool, Grain>::value);
+  static_assert(!TakesABareNumber<Pool, int>::value && !TakesABareNumber<Pool, std::int64_t>::value &&
+                !TakesABareNumber<Pool, std::size_t>::value && !TakesABareNumber<Pool, double>::value);
+}
+
+TEST(ParallelForTest, IdsAreUniqueAmongTheCallsThatRun) {
+  Pool pool = MakePool(3);
+  std::vector<std::atomic<int>> running(pool.NumThreads() + 1);
+  std::vector<std::atomic<int>> visits(1'000);
+  const Status status =
+      pool.ParallelForWithWorkerId(visits.size(), Grain(1), [&](std::size_t begin, std::size_t end, std::size_t id) {
+        ASSERT_LT(id, running.size());
+        EXPECT_EQ(running[id].fetch_add(1), 0) << "two calls have the id " << id;
+        for (std::size_t i = begin; i < end; ++i) visits[i].fetch_add(1);
+        running[id].fetch_sub(1);
+      });
+  EXPECT_TRUE(status.ok()) << status;
+  for (const std::atomic<int>& visit : visits) EXPECT_EQ(visit.load(), 1);
+}
+
+TEST(ParallelForTest, IdsStayFewHoweverManyCallsBlock) {
+  Pool pool = MakePool(2);
+  std::vector<std::atomic<int>> running(pool.NumThreads() + 1);
+  std::atomic<int> calls{0};
+  // Each call waits for a task of the pool, so spare threads begin further ranges, more than there are ids.
+  const Status status = pool.ParallelForWithWorkerId(200, Grain(1), [&](std::size_t, std::size_t, std::size_t id) {
+    ASSERT_LT(id, running.size());
+    EXPECT_EQ(running[id].fetch_add(1), 0);
+    EXPECT_TRUE(MakeFutureOn(pool, [] {}).Await().ok());
+    running[id].fetch_sub(1);
+    ++calls;
+  });
+  EXPECT_TRUE(status.ok()) << status;
+  EXPECT_EQ(calls.load(), 200);
+  EXPECT_TRUE(pool.ParallelForWithWorkerId(3, [&](std::size_t, std::size_t, std::size_t) { ++calls; }).ok());
+  const std::function<void(std::size_t, std::size_t, std::size_t)> none;
+  EXPECT_TRUE(IsInvalidArgument(pool.ParallelForWithWorkerId(3, none)));
+}
+
 TEST(ParallelForTest, NestsInAFullPool) {
   Pool pool = MakePool(2);
   std::atomic<int> cells{0};
   std::array<EventPromise, 2> done = {EventPromise("a"), EventPromise("b")};
   for (EventPromise& promise : done) {
     ASSERT_TRUE(pool.Schedule([&pool, &cells, &promise] {
-                      promise.Set(pool.ParallelFor(4, 1, [&](std::size_t, std::size_t) {
+                      promise.Set(pool.ParallelFor(4, Grain(1), [&](std::size_t, std::size_t) {
                         static_cast<void>(
-                            pool.ParallelFor(4, 1, [&](std::size_t, std::size_t) { cells.fetch_add(1); }));
+                            pool.ParallelFor(4, Grain(1), [&](std::size_t, std::size_t) { cells.fetch_add(1); }));
                       }));
                     })
                     .ok());
@@ -321,7 +396,7 @@ TEST(ParallelForTest, UsesIdleWorkers) {
   EventPromise both("both");
   const Event event = both.event();
   std::atomic<int> inside{0};
-  const Status status = pool.ParallelFor(2, 1, [&](std::size_t, std::size_t) {
+  const Status status = pool.ParallelFor(2, Grain(1), [&](std::size_t, std::size_t) {
     if (inside.fetch_add(1) == 1) both.SetReady();
     static_cast<void>(event.Wait());  // Returns only if the two calls are on two threads.
   });
@@ -332,7 +407,7 @@ TEST(ParallelForTest, BodyMayBeANamedMutableObject) {
   Pool pool = MakePool(1);
   std::atomic<std::size_t> sum{0};
   auto body = [&sum](std::size_t begin, std::size_t end) mutable { sum.fetch_add(end - begin); };
-  EXPECT_TRUE(pool.ParallelFor(10, 2, body).ok());
+  EXPECT_TRUE(pool.ParallelFor(10, Grain(2), body).ok());
   EXPECT_EQ(sum.load(), 10U);
 }
 

@@ -218,7 +218,8 @@ const std::vector<Case>& Cases() {
       {"ThreadPoolAsyncWorkRunner.ParallelFor",
        [](World& world) -> const char* {
          std::atomic<int> calls{0};
-         MUST(world.pool.ParallelFor(100, 1, [&calls](std::size_t, std::size_t) { ++calls; }).ok() && calls == 100);
+         MUST(world.pool.ParallelFor(100, Grain(1), [&calls](std::size_t, std::size_t) { ++calls; }).ok() &&
+              calls == 100);
          MUST(world.pool.NumThreads() == 2 && !world.pool.CurrentThreadId().has_value());
          MUST(!world.pool.Describe().empty());
          return nullptr;
@@ -358,7 +359,7 @@ const std::vector<Case>& Cases() {
          ThreadPoolAsyncWorkRunner own = ThreadPoolAsyncWorkRunner::Create({2, "child"}).value();
          MUST(MakeFutureOn(own, [] { return 7; }).Await().value() == 7);
          std::atomic<int> calls{0};
-         MUST(own.ParallelFor(100, 1, [&calls](std::size_t, std::size_t) { ++calls; }).ok() && calls == 100);
+         MUST(own.ParallelFor(100, Grain(1), [&calls](std::size_t, std::size_t) { ++calls; }).ok() && calls == 100);
          SerialQueue queue(own);
          MUST(queue.Schedule([&calls] { ++calls; }).ok() && queue.Drain().ok() && calls == 101);
          MUST(own.Shutdown().ok());

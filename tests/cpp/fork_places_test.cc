@@ -159,7 +159,7 @@ TEST(ForkPlacesTest, TheBodyOfALoopForks) {
   ThreadPoolAsyncWorkRunner pool = ThreadPoolAsyncWorkRunner::Create({4, "forks"}).value();
   ForksHere forks;
   std::atomic<int> calls{0};
-  const Status status = pool.ParallelFor(200, 1, [&](std::size_t begin, std::size_t) {
+  const Status status = pool.ParallelFor(200, Grain(1), [&](std::size_t begin, std::size_t) {
     if (begin == 100) forks();
     ++calls;
   });

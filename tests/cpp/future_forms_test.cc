@@ -3,6 +3,8 @@
 // when something goes wrong in future_contract_test.cc.
 #include <gtest/gtest.h>
 
+#include <chrono>
+#include <functional>
 #include <memory>
 #include <string>
 #include <thread>
@@ -13,6 +15,7 @@
 
 #include "purlin/executor.h"
 #include "purlin/future.h"
+#include "purlin/inline_executor.h"
 #include "purlin/join_futures.h"
 #include "purlin/promise.h"
 #include "tests/cpp/testing.h"
@@ -390,13 +393,82 @@ TEST(FutureFormsTest, AMapToAFutureOfAReadyOrFailedOneAnswersAtOnce) {
 
 TEST(FutureFormsTest, AMapMayNameTheFutureThatItReturns) {
   auto [promise, future] = MakePromise<int>("number");
-  Future<int> copied = future.Map<Future<int>>([](int value) { return Future<int>(value); });
-  Future<Owned> moved = future.Map<Future<Owned>>([](int value) { return OwnedFuture(value); });
-  Future<> nothing = future.Map<Future<>>([](int) { return Future<>(OkStatus()); });
+  Future<int> copied = future.Map<int>([](int value) { return Future<int>(value); });
+  Future<Owned> moved = future.Map<Owned>([](int value) { return OwnedFuture(value); });
+  Future<> nothing = future.Map<void>([](int) { return Future<>(OkStatus()); });
+  Future<Future<int>> nested = future.Map<Future<int>>([](int value) { return Future<int>(value); });
   promise.Set(6);
   EXPECT_EQ(*copied.Await(), 6);
+  EXPECT_EQ(*nested.Await()->Await(), 6);
   EXPECT_EQ(**std::move(moved).Await(), 6);
   EXPECT_TRUE(nothing.Await().ok());
+}
+
+TEST(FutureFormsTest, AMoveOnlyValueIsShownToThoseThatDoNotTakeIt) {
+  auto [promise, future] = MakePromise<Owned>("owned");
+  std::vector<int> seen;
+  future.OnReady([&](const StatusOr<Owned>& value) { seen.push_back(**value); });
+  future.OnReady([&](StatusOr<const Owned*> value) { seen.push_back(***value); });
+  promise.Set(std::make_unique<int>(7));
+  EXPECT_EQ(**future.Await(), 7);
+  EXPECT_EQ(future.Await()->get(), future.async_value()->get()) << "the value itself, not a copy";
+  EXPECT_EQ(**future.AwaitFor(std::chrono::seconds(0)), 7);
+  static_assert(std::is_same_v<decltype(*future.Await()), const Owned&&>, "it cannot be moved out");
+  InlineExecutor inline_executor;
+  future.OnReady(inline_executor, [&](const StatusOr<Owned>& value) { seen.push_back(**value); });
+  EXPECT_EQ(seen, (std::vector<int>{7, 7, 7}));
+  EXPECT_EQ(**std::move(future).Await(), 7) << "still there for the one that takes it";
+}
+
+TEST(FutureFormsTest, AMoveOnlyErrorIsShownToo) {
+  const Future<Owned> failed = AbortedError("x");
+  EXPECT_TRUE(IsAborted(failed.Await().status()));
+  Status seen;
+  failed.OnReady([&](const StatusOr<Owned>& value) { seen = value.status(); });
+  EXPECT_TRUE(IsAborted(seen));
+}
+
+TEST(FutureFormsTest, AStatusOrThatShowsAValueKeepsShowingItWhenMoved) {
+  Owned owned = std::make_unique<int>(3);
+  StatusOr<Owned> shown = StatusOr<Owned>::Borrowed(owned);
+  StatusOr<Owned> moved = std::move(shown);
+  EXPECT_EQ(moved->get(), owned.get());
+  moved = StatusOr<Owned>(std::make_unique<int>(4));
+  EXPECT_EQ(**moved, 4);
+  EXPECT_EQ(*owned, 3) << "nothing was taken";
+  moved = StatusOr<Owned>::Borrowed(owned);
+  EXPECT_EQ(moved->get(), owned.get());
+  moved = AbortedError("x");
+  EXPECT_FALSE(moved.ok());
+}
+
+TEST(FutureFormsTest, AFutureIsMadeOfAnEvent) {
+  EventPromise promise("done");
+  const Future<> future = promise.event();
+  EXPECT_FALSE(future.IsReady());
+  promise.SetError(AbortedError("x"));
+  EXPECT_TRUE(IsAborted(future.Await()));
+  const auto answer = [](const Event& event) -> Future<> { return event; };
+  EXPECT_TRUE(answer(Event::Ready()).Await().ok());
+}
+
+TEST(FutureFormsTest, MakeFutureOnOfAStatusMayNameAValue) {
+  InlineExecutor inline_executor;
+  const Future<int> failed = MakeFutureOn<int>(inline_executor, [] { return AbortedError("x"); });
+  EXPECT_TRUE(IsAborted(failed.Await().status()));
+  const Future<int> wrong = MakeFutureOn<int>(inline_executor, [] { return OkStatus(); });
+  EXPECT_TRUE(IsInternal(wrong.Await().status())) << "there is no value";
+}
+
+TEST(FutureFormsTest, ASharedPromiseIsUsedAsASharedPointer) {
+  auto [promise, future] = MakePromise<int>("number");
+  std::function<void(int)> set = [shared = std::move(promise).ToShared()](int value) { shared->Set(value); };
+  const std::function<void(int)> copy = set;
+  copy(5);
+  set(6);
+  EXPECT_EQ(*future.Await(), 5);
+  const SharedPromise<int> none;
+  EXPECT_FALSE(none);
 }
 
 TEST(FutureFormsTest, FlattenOfARvalueMovesTheInnerFuture) {

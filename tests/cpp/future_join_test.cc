@@ -99,6 +99,26 @@ TEST(JoinFuturesTest, MovesMoveOnlyValues) {
   EXPECT_EQ(*(*values)[0] + *(*values)[1], 3);
 }
 
+TEST(JoinFuturesTest, JoinsNoneOrOneToATuple) {
+  const Future<std::tuple<>> none = JoinFutures();
+  EXPECT_TRUE(none.Await().ok());
+  const Future<std::tuple<int>> one = JoinFutures(Future<int>(3));
+  EXPECT_EQ(*one.Await(), std::make_tuple(3));
+  EXPECT_TRUE(IsAborted(JoinFutures(Future<int>(AbortedError("x"))).Await().status()));
+  EXPECT_FALSE(JoinFutures(Future<int>()).IsValid());
+}
+
+TEST(JoinFuturesTest, JoinsToATypeThatIsNamed) {
+  struct Sum {
+    explicit Sum(int only) : value(only) {}
+    Sum(int a, int b) : value(a + b) {}
+    int value;
+  };
+  EXPECT_EQ(JoinFutures<Sum>(Future<int>(3), Future<int>(4)).Await()->value, 7);
+  EXPECT_EQ(JoinFutures<Sum>(Future<int>(3)).Await()->value, 3);
+  EXPECT_EQ(*JoinFutures<int>(Future<int>(3)).Await(), 3);
+}
+
 TEST(JoinFuturesTest, JoinsDifferentTypes) {
   auto [promise, number] = MakePromise<int>("number");
   Future<std::tuple<int, std::string, Chain>> all =

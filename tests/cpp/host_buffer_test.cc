@@ -54,6 +54,19 @@ class HostBufferTest : public BufferFixture {
   }
 };
 
+TEST_F(HostBufferTest, OnDoneMayTakeNothing) {
+  const std::uint8_t byte = 7;
+  int calls = 0;
+  auto made = Buffer::FromHost(&byte, DType::kU8, {1}, space_, With(HostBufferSemantics::kImmutableOnlyDuringCall),
+                               [&calls] { ++calls; });
+  ASSERT_TRUE(made.ok());
+  EXPECT_EQ(calls, 1);
+  auto refused = Buffer::FromHost(nullptr, DType::kU8, {1}, space_, With(HostBufferSemantics::kImmutableOnlyDuringCall),
+                                  [&calls] { ++calls; });
+  EXPECT_FALSE(refused.ok());
+  EXPECT_EQ(calls, 2);
+}
+
 TEST_F(HostBufferTest, EverySemanticsBringsTheBytesAndTellsOnce) {
   for (const HostBufferSemantics semantics : kAll) {
     for (const std::size_t size : {std::size_t{0}, std::size_t{1}, std::size_t{4096}, std::size_t{300'000}}) {

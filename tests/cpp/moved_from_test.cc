@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "purlin/adapters/pjrt_tables.h"
+#include "purlin/compat/tsl.h"
 #include "purlin/purlin.h"
 #include "tests/cpp/moved_from_fixture.h"
 #include "tests/cpp/testing.h"
@@ -292,16 +293,18 @@ TEST_F(MovedFromTest, Work) {
   FAILS(ThreadPoolAsyncWorkRunner, Execute, pool.Execute(task()));
   FAILS(ThreadPoolAsyncWorkRunner, ExecuteWith, pool.ExecuteWith(task(), TaskOptions()));
   FAILS(ThreadPoolAsyncWorkRunner, ExecuteWhenReady, pool.ExecuteWhenReady({Event()}, task()));
-  FAILS(ThreadPoolAsyncWorkRunner, ParallelForRanges, pool.ParallelFor(4, 1, [](std::size_t, std::size_t) {}));
+  FAILS(ThreadPoolAsyncWorkRunner, ParallelForRanges, pool.ParallelFor(4, Grain(1), [](std::size_t, std::size_t) {}));
   IS(ThreadPoolAsyncWorkRunner, NumThreads, pool.NumThreads() == 0);
   IS(ThreadPoolAsyncWorkRunner, CurrentThreadId, !pool.CurrentThreadId().has_value());
+  FAILS(ThreadPoolAsyncWorkRunner, ParallelForWithWorkerId,
+        pool.ParallelForWithWorkerId(4, [](std::size_t, std::size_t, std::size_t) {}));
   NOTHING(ThreadPoolAsyncWorkRunner, Describe, static_cast<void>(pool.Describe()));
   FAILS(ThreadPoolAsyncWorkRunner, Join, pool.Join([] {}, [] {}));
   FAILS(ThreadPoolAsyncWorkRunner, JoinCalls, pool.JoinCalls(nullptr, nullptr, nullptr, nullptr));
   FAILS(ThreadPoolAsyncWorkRunner, Shutdown, pool.Shutdown());
   FAILS(AsyncWorkRunner, Schedule, pool.Schedule([] { std::abort(); }));
   FAILS(AsyncWorkRunner, ScheduleWhenReady, pool.ScheduleWhenReady({Event()}, [](const Status&) { std::abort(); }));
-  FAILS(AsyncWorkRunner, ParallelFor, pool.ParallelFor(4, 1, [](std::size_t, std::size_t) {}));
+  FAILS(AsyncWorkRunner, ParallelFor, pool.ParallelFor(4, Grain(1), [](std::size_t, std::size_t) {}));
   FAILS(AsyncWorkRunner, ExecuteWhenReady, pool.ExecuteWhenReady({}, task()));
   FAILS(AsyncWorkRunner, ParallelForRanges, pool.ParallelForRanges(0, 0, nullptr, nullptr));
   FAILS(Executor, Execute, static_cast<Executor&>(pool).Execute(task()));
@@ -406,6 +409,7 @@ TEST_F(MovedFromTest, Events) {
   IS(StatusOr, ok, !error.ok());
   IS(StatusOr, status, error.status().ok());
   IS(StatusOr, value_or, error.value_or(3) == 3);
+  NOTHING(StatusOr, IgnoreError, error.IgnoreError());
   const UserContext context = Empty(UserContext::Create("text"));
   IS(UserContext, id, context.id() == 0 && !context);
   IS(UserContext, DebugString, context.DebugString().empty());
@@ -432,6 +436,9 @@ TEST_F(MovedFromTest, Events) {
   IS(Span, begin, span.begin() == nullptr);
   IS(Span, end, span.end() == nullptr);
   IS(Span, empty, span.empty());
+  IS(Span, subspan, span.subspan(1).empty());
+  IS(Span, first, span.first(1).empty());
+  IS(Span, last, span.last(1).empty());
   const Shape moved = Empty(Shape(DType::kU8, dims));
   IS(Shape, dtype, moved.dtype() == DType::kU8);
   NOTHING(Shape, dims, static_cast<void>(moved.dims().size()));
@@ -462,6 +469,7 @@ void Verbs(std::vector<Row>& rows, const char* type, const Value value) {
   is("IsAvailable", [=] { return value.IsAvailable() && !value.IsUnavailable() && value.IsError(); });
   is("IsConcrete", [=] { return !value.IsConcrete() && !value.IsConstructed(); });
   is("GetIfConcrete", [=] { return value.GetIfConcrete() == nullptr && value.GetIfConstructed() == nullptr; });
+  is("IsUnconstructed", [=] { return !value.IsUnconstructed(); });
   is("state", [=] { return value.state() == AsyncValueState::kError; });
   fails("GetError", [=] { return value.GetError(); });
   fails("GetErrorIfPresent", [=] { return value.GetErrorIfPresent().value_or(Status()); });
@@ -509,9 +517,16 @@ TEST_F(MovedFromTest, Values) {
   ScopedAsyncValue<int> scoped;
   IS(ScopedAsyncValue, AsPtr, scoped.AsPtr() && scoped.AsRef());
   IS(AsyncValueStorage, Begin, true);
+  AsyncValueRef<int> gone = Empty(MakeAvailableAsyncValueRef<int>(1));
+  IS(AsyncValueRef, GetAsyncValue, gone.GetAsyncValue() == nullptr);
+  IS(AsyncValueRef, CopyRCRef, !gone.CopyRCRef());
+  IS(AsyncValuePtr, CopyRCRef, !AsyncValuePtr<int>().CopyRCRef());
+  IS(AsyncValueRef, ReleaseRCRef, !gone.ReleaseRCRef());
   CountDownAsyncValueRef<Chain> count = Empty(CountDownAsyncValueRef<Chain>(2));
   IS(CountDownAsyncValueRef, CountDown, !count.CountDown() && !count.CountDown(AbortedError("x")));
   IS(CountDownAsyncValueRef, left, count.left() == 0);
+  IS(CountDownAsyncValueRef, count, count.count() == 0);
+  IS(CountDownAsyncValueRef, is_error, !count.is_error());
   IS(CountDownAsyncValueRef, AsRef, !count.AsRef() && !count.AsPtr() && !count);
 
   InlineExecutor executor;

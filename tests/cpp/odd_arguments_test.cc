@@ -207,7 +207,7 @@ TEST_F(OddArgumentsTest, Sizes) {
   EXPECT_TRUE(IsInvalidArgument(ElasticPool::Create(elastic).status()));
   ThreadPoolAsyncWorkRunner pool = OneThread();
   std::size_t calls = 0;
-  EXPECT_TRUE(pool.ParallelFor(2, kHuge, [&](std::size_t, std::size_t) { ++calls; }).ok());
+  EXPECT_TRUE(pool.ParallelFor(2, Grain(kHuge), [&](std::size_t, std::size_t) { ++calls; }).ok());
   EXPECT_EQ(calls, 1U);
   CountDownAsyncValueRef<Chain> count(kHuge);
   EXPECT_FALSE(count.CountDown(kHuge - 1));

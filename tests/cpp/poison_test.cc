@@ -33,7 +33,7 @@ TEST(PoisonTest, ParallelForIsNotEnded) {
     const std::thread::id caller = std::this_thread::get_id();
     std::atomic<int> others{0};
     std::atomic<int> calls{0};
-    const Status status = pool->ParallelFor(8, 1, [&](std::size_t, std::size_t) {
+    const Status status = pool->ParallelFor(8, Grain(1), [&](std::size_t, std::size_t) {
       if (std::this_thread::get_id() != caller) {
         others.fetch_add(1);
         Block(open);

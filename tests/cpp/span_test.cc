@@ -55,6 +55,22 @@ TEST(SpanTest, MutableBecomesConstAndNeverTheOtherWayRound) {
   static_assert(!std::is_convertible_v<const std::vector<int>&, Span<int>>);
 }
 
+TEST(SpanTest, GivesParts) {
+  const std::vector<int> numbers = {1, 2, 3, 4};
+  const Span<const int> all = numbers;
+  EXPECT_EQ(all.front(), 1);
+  EXPECT_EQ(all.back(), 4);
+  EXPECT_EQ(all.subspan(1).size(), 3U);
+  EXPECT_EQ(all.subspan(1, 2).back(), 3);
+  EXPECT_EQ(all.subspan(1, 100).back(), 4);
+  EXPECT_TRUE(all.subspan(4).empty());
+  EXPECT_TRUE(all.subspan(5, 1).empty());
+  EXPECT_EQ(all.first(2).back(), 2);
+  EXPECT_EQ(all.first(9).size(), 4U);
+  EXPECT_EQ(all.last(1).front(), 4);
+  EXPECT_EQ(all.last(9).size(), 4U);
+}
+
 TEST(SpanTest, RefusesOtherElementTypes) {
   struct Base {};
   struct Derived : Base {

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "purlin/event.h"
 #include "purlin/executor.h"
 #include "tests/cpp/counting_allocations.h"
 #include "tests/cpp/sanitizers.h"
@@ -56,6 +57,45 @@ TEST(TaskTest, RunsOnceAndDestroysTheClosure) {
   EXPECT_FALSE(task);     // NOLINT(bugprone-use-after-move): the contract.
   std::move(task).Run();  // NOLINT(bugprone-use-after-move): nothing happens.
   EXPECT_EQ(calls, 1);
+}
+
+/// Callable as an rvalue only, and counts as what it was called.
+struct CalledOnce {
+  int* calls;
+  void operator()() && { ++*calls; }
+  void operator()() & = delete;
+};
+
+TEST(TaskTest, IsCalledAsAnRvalueAndCallsItsClosureSo) {
+  int calls = 0;
+  Task task(CalledOnce{&calls});
+  std::move(task)();
+  EXPECT_EQ(calls, 1);
+  EXPECT_FALSE(task);  // NOLINT(bugprone-use-after-move): the contract.
+  static_assert(std::is_invocable_v<Task> && !std::is_invocable_v<Task&>);
+  struct Lvalue {
+    int* calls;
+    void operator()() & { ++*calls; }
+  };
+  Task(Lvalue{&calls}).Run();
+  Task(Task(CalledOnce{&calls})).Run();
+  EXPECT_EQ(calls, 3);
+}
+
+TEST(TaskTest, ClosuresThatAreCalledOnceRunWhereverATaskOrAWaiterDoes) {
+  int calls = 0;
+  {
+    auto pool = ThreadPoolAsyncWorkRunner::Create({1, "once"}).value();
+    EXPECT_TRUE(pool.Schedule(CalledOnce{&calls}).ok());
+    EXPECT_TRUE(pool.ScheduleWhenReady({Event::Ready()}, CalledOnce{&calls}).ok());
+    EXPECT_TRUE(pool.Shutdown().ok());
+  }
+  EventPromise promise;
+  promise.event().OnReady(CalledOnce{&calls});
+  Event::Ready().OnReady(CalledOnce{&calls});
+  EXPECT_EQ(calls, 3);
+  promise.SetReady();
+  EXPECT_EQ(calls, 4);
 }
 
 TEST(TaskTest, DestroysAnUncalledClosureOnce) {

@@ -272,7 +272,7 @@ TEST(UserContextHopTest, AParallelLoopRunsInItsCallersContext) {
   const UserContextScope scope(context);
   std::atomic<int> right{0};
   EXPECT_TRUE(
-      pool.ParallelFor(64, 1, [&](std::size_t, std::size_t) { right += CurrentUserContext() == context; }).ok());
+      pool.ParallelFor(64, Grain(1), [&](std::size_t, std::size_t) { right += CurrentUserContext() == context; }).ok());
   EXPECT_EQ(right.load(), 64);
 }
 

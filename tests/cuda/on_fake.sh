@@ -1,19 +1,29 @@
 #!/usr/bin/env bash
-# Runs a program on the fake CUDA driver, which cargo builds.
+# Runs a program on the fake CUDA driver, with three GPUs; a report of its detector ends the program.
 #
-#   tests/cuda/on_fake.sh PROGRAM        in the environment: PURLIN_CARGO, and CARGO_TARGET_DIR if it is not `target`
+#   tests/cuda/on_fake.sh PROGRAM [ARGUMENT...]               on the driver that cargo builds; in the environment:
+#                                                             PURLIN_CARGO, and CARGO_TARGET_DIR if it is not `target`
+#   tests/cuda/on_fake.sh --driver FOLDER PROGRAM [ARGUMENT...]   on FOLDER/libcuda.so
 set -euo pipefail
 root=$(cd "$(dirname "$0")/../.." && pwd)
 . "$root/scripts/common.sh"
-program=${1-}
-[[ -x $program ]] || usage "no such program: '$program'"
-no_arguments "${@:2}"
+built=
+if [[ ${1-} == --driver ]]; then
+  built=${2-}
+  [[ -f $built/libcuda.so ]] || usage "no driver in '$built'"
+  shift 2
+fi
+[[ -x ${1-} ]] || usage "no such program: '${1-}'"
 cd "$root"
-"${PURLIN_CARGO:-cargo}" build --locked --quiet --package purlin-fakecuda </dev/null
+if [[ -z $built ]]; then
+  "${PURLIN_CARGO:-cargo}" build --locked --quiet --package purlin-fakecuda </dev/null
+  built=${CARGO_TARGET_DIR:-$root/target}/debug/deps
+fi
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 # By both names that programs look for: a machine with a GPU may have either.
 for name in libcuda.so libcuda.so.1; do
-  ln -s "${CARGO_TARGET_DIR:-$root/target}/debug/deps/libcuda.so" "$folder/$name"
+  ln -s "$built/libcuda.so" "$folder/$name"
 done
-LD_LIBRARY_PATH=$folder PURLIN_FAKECUDA_DEVICES=3 PURLIN_FAKECUDA_ON_REPORT=abort "$program"
+export PURLIN_FAKECUDA_DEVICES=${PURLIN_FAKECUDA_DEVICES-3} PURLIN_FAKECUDA_ON_REPORT=${PURLIN_FAKECUDA_ON_REPORT-abort}
+LD_LIBRARY_PATH=$folder "$@"

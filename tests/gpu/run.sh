@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
-# Runs the tests of CUDA on this machine's GPUs. `scripts/gpu pack` puts it, as `run`, beside tests.tar.gz with what it
-# runs: the machine needs a driver, bash and the usual tools (coreutils, grep, sed, awk, tar, gzip), but neither Rust
-# nor a compiler nor a network.
+# Runs the tests of CUDA on this machine's GPUs, and measures it. `scripts/gpu pack` puts it, as `run`, beside
+# tests.tar.gz with what it runs: the machine needs a driver, bash and the usual tools (coreutils, grep, sed, awk, tar,
+# gzip), but neither Rust nor a compiler nor a network.
 #
 #   run [RESULTS]        RESULTS: a folder for what it writes; by default `results`, where it is called
 #
 # Each step has a time limit, all together less than ten minutes, and a file of RESULTS that grows as it runs.
-# summary.txt is what is printed: a line per step, what the GPU is, and at the end `N passed, N failed, N skipped`. Exit
-# code 1: something failed. Without a device it says `gpu: skipped: why`, with exit code 0. Clocks, power, compute mode
-# and MIG stay as they are.
+# summary.txt is what is printed: a line per step, what operations cost, what the GPU is, and at the end `N passed, N
+# failed, N skipped`. Exit code 1: something failed; a goal that is missed has not. measure.tsv has the times. Without a
+# device it says `gpu: skipped: why`, with exit code 0. Clocks, power, compute mode and MIG stay as they are.
 #
 # A folder on LD_LIBRARY_PATH can bring another driver: the fake one, for a rehearsal. JOBS=n: n tests at once.
 set -uo pipefail
@@ -117,10 +117,12 @@ of_rust() {
     --target-dir-remap target --workspace-remap workspace --config-file nextest.toml --filterset "$(<"filter-$1")" \
     --no-fail-fast --status-level all --final-status-level fail --color never --test-threads "$jobs"
 }
-of_rust rust 300
+of_rust rust 280
 # What the fake driver takes for the behaviour of a real one.
-of_rust driver 60
-step cpp 60 ./cuda_test
+of_rust driver 50
+step cpp 50 ./cuda_test
+step measure 90 ./measure ${is_fake:+--quick} --tsv "$results/measure.tsv"
+[[ -n $is_fake ]] || sed -n '/^operation  /,$p' "$results/measure.log" | tee -a "$results/summary.txt"
 skip demo "the demo's kernels are functions of the host, which do not run on a GPU"
 sanitizer=$(PATH=$PATH:/usr/local/cuda/bin command -v compute-sanitizer)
 if [[ -z $sanitizer || -n $is_fake ]]; then

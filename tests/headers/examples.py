@@ -6,7 +6,7 @@
 
 An example is the block between `// ```cpp` and `// ``` ` in the comment at the top of a header. It becomes a translation
 unit that includes this header alone, and what the example includes itself. Functions and classes that begin in the first
-column stay outside of functions; all other lines are the body of a function, which returns a purlin::Status if one of
+column, and other names of namespaces, stay outside of functions; all other lines are the body of a function, which returns a purlin::Status if one of
 them has a `return`. Adapters may have such a block; those that need the standard library alone are compiled too.
 Exit code 77 if COMPILER is not there.
 """
@@ -53,6 +53,8 @@ def unit_of(header, lines):
         line = rest.pop(0)
         if line.startswith("#include"):
             includes.append(line)
+        elif line.startswith("namespace "):  # Another name for one.
+            outside.append(line)
         elif begins_definition(line, rest):
             outside.append(line)
             if not re.search(r"[};](?: *//.*)?$", line):  # Else it ends where it begins.
@@ -88,7 +90,8 @@ def judge(compiler, include, header):
 
 def check(compiler, root):
     include = root / "include"
-    headers = sorted(str(file.relative_to(include)) for file in (include / "purlin").glob("*.h"))
+    files = [*(include / "purlin").glob("*.h"), *(include / "purlin/compat").glob("*.h")]
+    headers = sorted(str(file.relative_to(include)) for file in files)
     headers += [f"purlin/adapters/{name}" for name in STD_ADAPTERS if (include / "purlin/adapters" / name).exists()]
     return len(headers), blocks.judge_all(lambda header: judge(compiler, include, header), headers)
 

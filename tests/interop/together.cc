@@ -121,7 +121,8 @@ int InChild() {
   purlin::StatusOr<purlin::ThreadPoolAsyncWorkRunner> own = purlin::ThreadPoolAsyncWorkRunner::Create({1, "child"});
   if (!own.ok() || purlin::MakeFutureOn(*own, [] { return 7; }).Await().value_or(0) != 7) return __LINE__;
   int calls = 0;
-  if (!Pool().ParallelFor(3, 1, [&calls](std::size_t, std::size_t) { ++calls; }).ok() || calls != 3) return __LINE__;
+  if (!Pool().ParallelFor(3, purlin::Grain(1), [&calls](std::size_t, std::size_t) { ++calls; }).ok() || calls != 3)
+    return __LINE__;
   absl::Status theirs = absl::NotFoundError("absl's in a child");
   return ToAbsl(FromAbsl(theirs)) == theirs ? 0 : __LINE__;
 }

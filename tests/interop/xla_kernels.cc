@@ -8,11 +8,15 @@
 //   make ARGUMENT...             a KernelArgsPackingSpec made by calls, then ToProto: the bytes. An argument is "," and
 //                                parts, each "@INDEX," for an address or "BYTES," for a constant of 1, 2, 4 or 8 bytes
 //   packing BYTES                FromProto, then ToProto: the bytes
-//   build SHARED BYTES ADDRESS...   FromProto, then BuildArguments: number_of_arguments, number_of_shared_bytes, and
-//   the
+//   build SHARED BYTES ADDRESS...
+//                                FromProto, then BuildArguments: number_of_arguments, number_of_shared_bytes, and the
 //                                bytes of each argument
 //   loader BYTES                 FromProto, with a resolver that knows the name "known", then ToProto: "KIND ARITY
-//   BYTES"
+//                                BYTES"
+//   spec KIND NAME ARITY BYTES [packed ARGUMENT...]
+//                                a KernelLoaderSpec of that KIND, made by calls, then ToProto: the bytes. NAME and
+//                                BYTES, which are the code or the persistent name, are hexadecimal; arguments as in
+//                                make
 //
 // What XLA refuses is answered by "error CODE MESSAGE".
 #include <cstddef>
@@ -90,7 +94,7 @@ void WriteConstant(KernelArgPackingSpec& argument, const std::string& bytes) {
   argument.WriteConstant(value);
 }
 
-absl::StatusOr<std::string> Make(std::istream& words) {
+absl::StatusOr<KernelArgsPackingSpec> Made(std::istream& words) {
   KernelArgsPackingSpec packing;
   for (std::string word; words >> word;) {
     KernelArgPackingSpec argument;
@@ -120,9 +124,44 @@ absl::StatusOr<std::string> Make(std::istream& words) {
     }
     packing.AddArgument(std::move(argument));
   }
-  absl::StatusOr<se::KernelArgsPackingSpecProto> proto = packing.ToProto();
+  return packing;
+}
+
+template <typename T>
+absl::StatusOr<std::string> Written(const absl::StatusOr<T>& spec) {
+  if (!spec.ok()) return spec.status();
+  const auto proto = spec->ToProto();
   if (!proto.ok()) return proto.status();
   return Serialized(*proto);
+}
+
+absl::StatusOr<std::string> Spec(std::istream& words) {
+  static int code = 0;
+  std::string kind, name, data, packed;
+  std::size_t arity = 0;
+  words >> kind >> name >> arity >> data >> packed;
+  KernelLoaderSpec::KernelArgsPacking packing = KernelLoaderSpec::KernelArgsPackingFunc{};
+  if (packed == "packed") {
+    absl::StatusOr<KernelArgsPackingSpec> made = Made(words);
+    if (!made.ok()) return made.status();
+    packing = *std::move(made);
+  }
+  name = Bytes(name);
+  const std::string bytes = Bytes(data);
+  const std::vector<std::uint8_t> cubin(bytes.begin(), bytes.end());
+  // Written here: some of them do not own their code.
+  const auto written = [](const absl::StatusOr<KernelLoaderSpec>& spec) { return Written(spec); };
+  if (kind == "ptx") return written(KernelLoaderSpec::CreateCudaPtxInMemorySpec(bytes, name, arity, packing));
+  if (kind == "owned_ptx") {
+    return written(KernelLoaderSpec::CreateOwningCudaPtxInMemorySpec(bytes, name, arity, packing));
+  }
+  if (kind == "cubin") return written(KernelLoaderSpec::CreateCudaCubinInMemorySpec(cubin, name, arity, packing));
+  if (kind == "owned_cubin") {
+    return written(KernelLoaderSpec::CreateOwningCudaCubinInMemorySpec(cubin, name, arity, packing));
+  }
+  if (kind == "unnamed") return written(KernelLoaderSpec::CreateInProcessSymbolSpec(&code, name, arity, packing));
+  if (kind != "symbol") return absl::InternalError("no such kind: " + kind);
+  return written(KernelLoaderSpec::CreateSerializableInProcessSymbolSpec(bytes, &code, name, arity, packing));
 }
 
 absl::StatusOr<std::string> Build(std::istream& words) {
@@ -159,25 +198,20 @@ absl::StatusOr<std::string> Loader(const std::string& hex) {
       Parsed<KernelLoaderSpec, se::KernelLoaderSpecProto>(hex, KernelLoaderSpec::SymbolResolver(resolve));
   if (!spec.ok()) return spec.status();
   const char* kind = spec->has_cuda_ptx_in_memory() ? "ptx" : spec->has_cuda_cubin_in_memory() ? "cubin" : "symbol";
-  absl::StatusOr<se::KernelLoaderSpecProto> proto = spec->ToProto();
-  if (!proto.ok()) return proto.status();
-  return std::string(kind) + " " + std::to_string(spec->arity()) + " " + Serialized(*proto);
+  const absl::StatusOr<std::string> written = Written(spec);
+  if (!written.ok()) return written.status();
+  return std::string(kind) + " " + std::to_string(spec->arity()) + " " + *written;
 }
 
 absl::StatusOr<std::string> Answer(std::istream& words) {
   std::string question, first, second;
   words >> question;
-  if (question == "make") return Make(words);
+  if (question == "make") return Written(Made(words));
   if (question == "build") return Build(words);
+  if (question == "spec") return Spec(words);
   words >> first >> second;
   if (question == "loader") return Loader(first);
-  if (question == "packing") {
-    absl::StatusOr<KernelArgsPackingSpec> packing = Packing(first);
-    if (!packing.ok()) return packing.status();
-    absl::StatusOr<se::KernelArgsPackingSpecProto> proto = packing->ToProto();
-    if (!proto.ok()) return proto.status();
-    return Serialized(*proto);
-  }
+  if (question == "packing") return Written(Packing(first));
   absl::StatusOr<CudaComputeCapability> capability =
       question == "text" ? CudaComputeCapability::FromString(first) : Capability(first);
   if (!capability.ok()) return capability.status();

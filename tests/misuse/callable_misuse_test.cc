@@ -108,8 +108,8 @@ TEST(CallableMisuse, ExecutorsRefuseWhatIsNoTask) {
   WithEach<void(Status)>(
       [&](auto make) { EXPECT_TRUE(Refuses(pool.ScheduleWhenReady(events, make()), "ScheduleWhenReady")); });
   WithEach<void(std::size_t, std::size_t)>([&](auto make) {
-    EXPECT_TRUE(Refuses(pool.ParallelFor(1000, 1, make()), "ParallelFor"));
-    EXPECT_TRUE(Refuses(pool.ParallelFor(0, 1, make()), "ParallelFor"));
+    EXPECT_TRUE(Refuses(pool.ParallelFor(1000, Grain(1), make()), "ParallelFor"));
+    EXPECT_TRUE(Refuses(pool.ParallelFor(0, Grain(1), make()), "ParallelFor"));
   });
   EXPECT_TRUE(pending.SetReady());
   EXPECT_TRUE(Ok(queue.Drain()));

@@ -85,7 +85,7 @@ TEST(ThrowMisuse, ATaskThatThrowsTellsWhatItOwed) {
 TEST(ThrowMisuse, ParallelForAndJoinSayInternalAndRunTheRest) {
   auto pool = PoolOf(2);
   std::atomic<int> calls{0};
-  EXPECT_TRUE(Fails(pool.ParallelFor(100, 1,
+  EXPECT_TRUE(Fails(pool.ParallelFor(100, Grain(1),
                                      [&calls](std::size_t begin, std::size_t) {
                                        ++calls;
                                        if (begin % 10 == 3) Throw();

@@ -144,7 +144,7 @@ TEST(PoolMisuse, AfterShutdownEverythingIsRefused) {
   promise.SetReady();
   EXPECT_TRUE(Fails(event, StatusCode::kInternal, {"'owed'", "ended"}));
   int calls = 0;
-  EXPECT_TRUE(Ok(pool.ParallelFor(3, 1, [&calls](std::size_t, std::size_t) { ++calls; })));
+  EXPECT_TRUE(Ok(pool.ParallelFor(3, Grain(1), [&calls](std::size_t, std::size_t) { ++calls; })));
   EXPECT_TRUE(Ok(pool.Join([&calls] { ++calls; }, [&calls] { ++calls; })));
   EXPECT_EQ(calls, 5);
   EXPECT_TRUE(Ok(pool.Shutdown()));
@@ -269,22 +269,24 @@ TEST(PoolMisuse, CancellingDestroysWhatWaitsAndTellsItsPromises) {
 TEST(PoolMisuse, ParallelForOfNothingAndOfEverything) {
   auto pool = PoolOf(2);
   std::atomic<std::size_t> seen{0};
-  EXPECT_TRUE(Ok(pool.ParallelFor(0, 0, [&seen](std::size_t, std::size_t) { ++seen; })));
+  EXPECT_TRUE(Ok(pool.ParallelFor(0, [&seen](std::size_t, std::size_t) { ++seen; })));
   EXPECT_EQ(seen.load(), 0U);
   const std::size_t most = std::numeric_limits<std::size_t>::max();
-  EXPECT_TRUE(Ok(pool.ParallelFor(most, most, [&seen](std::size_t begin, std::size_t end) { seen += end - begin; })));
+  EXPECT_TRUE(
+      Ok(pool.ParallelFor(most, Grain(most), [&seen](std::size_t begin, std::size_t end) { seen += end - begin; })));
   EXPECT_EQ(seen.load(), most);
   seen = 0;
-  EXPECT_TRUE(Ok(pool.ParallelFor(most, 0, [&seen](std::size_t begin, std::size_t end) { seen += end - begin; })));
+  EXPECT_TRUE(Ok(pool.ParallelFor(most, [&seen](std::size_t begin, std::size_t end) { seen += end - begin; })));
   EXPECT_EQ(seen.load(), most);
 }
 
 TEST(PoolMisuse, ParallelForInParallelForInTasks) {
   auto pool = PoolOf(2);
   std::atomic<int> calls{0};
-  EXPECT_TRUE(Ok(pool.ParallelFor(8, 1, [&](std::size_t, std::size_t) {
-    EXPECT_TRUE(Ok(pool.ParallelFor(
-        8, 1, [&](std::size_t, std::size_t) { EXPECT_TRUE(Ok(pool.Join([&] { ++calls; }, [&] { ++calls; }))); })));
+  EXPECT_TRUE(Ok(pool.ParallelFor(8, Grain(1), [&](std::size_t, std::size_t) {
+    EXPECT_TRUE(Ok(pool.ParallelFor(8, Grain(1), [&](std::size_t, std::size_t) {
+      EXPECT_TRUE(Ok(pool.Join([&] { ++calls; }, [&] { ++calls; })));
+    })));
   })));
   EXPECT_EQ(calls.load(), 128);
 }

@@ -144,7 +144,7 @@ TEST_F(ForkMisuse, APoolRefusesInTheChildAndItsHandleGoes) {
               if (!Refused(pool->ExecuteWith(Task([] {}), TaskOptions()))) return 2;
               if (!Refused(pool->Shutdown())) return 3;
               int calls = 0;
-              if (!pool->ParallelFor(4, 1, [&calls](std::size_t, std::size_t) { ++calls; }).ok() || calls != 4)
+              if (!pool->ParallelFor(4, Grain(1), [&calls](std::size_t, std::size_t) { ++calls; }).ok() || calls != 4)
                 return 4;
               const Status joined = pool->Join([&calls] { ++calls; }, [&calls] { ++calls; });
               if (!(joined.ok() && calls == 6) && !Refused(joined)) return 5;

@@ -414,7 +414,7 @@ TEST(WatchdogMisuse, PoisonDoesNotEndALoopThatUsesItsCallersStack) {
   ASSERT_TRUE(Ok(watchdog));
   EventPromise stuck("so that there are reports");
   std::atomic<int> calls{0};
-  EXPECT_TRUE(Ok(pool.ParallelFor(4, 1, [&](std::size_t, std::size_t) {
+  EXPECT_TRUE(Ok(pool.ParallelFor(4, Grain(1), [&](std::size_t, std::size_t) {
     const int now = reports.load();
     while (reports.load() < now + 1 && reports.load() < 1) std::this_thread::yield();
     ++calls;

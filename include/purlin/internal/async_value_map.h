@@ -98,7 +98,11 @@ void CompleteClaimedTry(EventHeader* result, Call&& call) noexcept {
     Returned returned = call();
     if constexpr (std::is_same_v<Returned, Status>) {
       error = std::move(returned);
-      if (error.ok()) error = ConstructPayload<R>(result, [] { return Chain{}; });
+      if constexpr (std::is_same_v<R, Chain>) {
+        if (error.ok()) error = ConstructPayload<R>(result, [] { return Chain{}; });
+      } else if (error.ok()) {
+        error = OkAsError("a value whose function returns a Status", PlaceOf(result));
+      }
     } else if (returned.ok()) {
       error = ConstructPayload<R>(result, [&] { return R(*std::move(returned)); });
     } else {

@@ -8,10 +8,8 @@
 #include <atomic>
 #include <functional>
 #include <optional>
-#include <tuple>
 #include <type_traits>
 #include <utility>
-#include <vector>
 
 #include "purlin/async_value.h"
 #include "purlin/event.h"
@@ -19,6 +17,7 @@
 #include "purlin/internal/abi.h"
 #include "purlin/internal/async_value.h"
 #include "purlin/internal/async_value_map.h"
+#include "purlin/internal/borrowing_optional.h"
 #include "purlin/internal/cell.h"
 #include "purlin/internal/owed_task.h"
 #include "purlin/internal/waiter.h"
@@ -51,16 +50,6 @@ template <>
 struct FutureResult<void> {
   using Type = Status;
 };
-
-/// Whether a T can be copied, also where std::is_copy_constructible only says that it looks so.
-template <typename T>
-struct IsCopyable : std::is_copy_constructible<T> {};
-template <>
-struct IsCopyable<void> : std::true_type {};
-template <typename T, typename A>
-struct IsCopyable<std::vector<T, A>> : IsCopyable<T> {};
-template <typename... Ts>
-struct IsCopyable<std::tuple<Ts...>> : std::conjunction<IsCopyable<Ts>...> {};
 
 /// Takes Future<X> apart.
 template <typename R>
@@ -199,10 +188,16 @@ struct DetachWaiter {
   }
 };
 
-/// What `f` takes: a StatusOr<T> (copied, or moved out), or a StatusOr<const T*>.
+/// Whether `f` takes a `const StatusOr<T>&` of a T that is neither copied nor moved out: one that shows the value.
 template <typename T, bool kMove, typename F>
-using OnReadyArgument = std::conditional_t<kMove || (IsCopyable<T>::value && std::is_invocable_v<F, StatusOr<T>>),
-                                           StatusOr<T>, StatusOr<const T*>>;
+inline constexpr bool kBorrows = !kMove && !IsCopyable<T>::value && !std::is_invocable_v<F, StatusOr<const T*>> &&
+                                 std::is_invocable_v<F, const StatusOr<T>&>;
+
+/// What `f` takes: a StatusOr<T> (copied, moved out, or borrowed), or a StatusOr<const T*>.
+template <typename T, bool kMove, typename F>
+using OnReadyArgument =
+    std::conditional_t<kMove || kBorrows<T, kMove, F> || (IsCopyable<T>::value && std::is_invocable_v<F, StatusOr<T>>),
+                       StatusOr<T>, StatusOr<const T*>>;
 
 /// An error, as what `f` takes. Out of line: where gcc sees that it has no value, it warns of every move (-O1).
 template <typename Argument>
@@ -235,11 +230,15 @@ void CallOnReady(F& f, EventHeader* source) {
   } else {
     using Argument = OnReadyArgument<T, kMove, F>;
     static_assert(std::is_invocable_v<F, Argument>,
-                  "f is called as f(StatusOr<T>), if T can be copied, or as f(StatusOr<const T*>)");
+                  "f is called as f(const StatusOr<T>&), as f(StatusOr<T>), if T can be copied, or as "
+                  "f(StatusOr<const T*>)");
     if (source == nullptr || StateOf(source) != kStateReady) return CallOnError<Argument>(f, source);
     T& value = *static_cast<T*>(ValueAddress(source));
     if constexpr (std::is_same_v<Argument, StatusOr<const T*>>) {
       std::invoke(std::move(f), Argument(&value));
+    } else if constexpr (kBorrows<T, kMove, F>) {
+      const Argument shown = Argument::Borrowed(value);
+      std::invoke(std::move(f), shown);
     } else if constexpr (kMove ? std::is_nothrow_move_constructible_v<T> : std::is_nothrow_copy_constructible_v<T>) {
       std::invoke(std::move(f), Argument(TakenFrom<kMove>(value)));
     } else {

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "purlin/internal/abi.h"
+#include "purlin/internal/call_once.h"
 #include "purlin/internal/empty_callable.h"
 #include "purlin/internal/guard.h"
 #include "purlin/internal/thread_state.h"
@@ -35,7 +36,7 @@ struct InlineTask {
 
   static void Invoke(TaskNode* self, TaskOp op) noexcept {
     F* closure = std::launder(reinterpret_cast<F*>(StorageOf(self)));
-    if (op == TaskOp::kRun) Guarded(self->label, [&] { (*closure)(); });
+    if (op == TaskOp::kRun) Guarded(self->label, [&] { CallOnce(*closure); });
     closure->~F();
     FreeBlock(kClass, self);
   }
@@ -47,7 +48,7 @@ struct HeapTask {
   static void Invoke(TaskNode* self, TaskOp op) noexcept {
     F* closure = nullptr;
     std::memcpy(&closure, self->storage, sizeof(closure));
-    if (op == TaskOp::kRun) Guarded(self->label, [&] { (*closure)(); });
+    if (op == TaskOp::kRun) Guarded(self->label, [&] { CallOnce(*closure); });
     delete closure;
     FreeBlock(BlockClass::kNode, self);
   }

@@ -11,6 +11,7 @@
 
 #include "purlin/export.h"
 #include "purlin/internal/abi.h"
+#include "purlin/internal/call_once.h"
 #include "purlin/internal/thread_state.h"
 #include "purlin/version.h"
 
@@ -89,9 +90,14 @@ class ContextClosure final {
       : context_(std::move(context)), closure_(std::forward<G>(closure)) {}
 
   template <typename... Args, typename = std::enable_if_t<std::is_invocable_v<F&, Args...>>>
-  decltype(auto) operator()(Args&&... args) {
+  decltype(auto) operator()(Args&&... args) & {
     ContextScope scope(context_);
     return closure_(std::forward<Args>(args)...);
+  }
+  template <typename... Args, typename = std::enable_if_t<kCallableOnce<F, Args...>>>
+  decltype(auto) operator()(Args&&... args) && {
+    ContextScope scope(context_);
+    return CallOnce(closure_, std::forward<Args>(args)...);
   }
   const F& closure() const noexcept { return closure_; }
 

@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "purlin/internal/abi.h"
+#include "purlin/internal/call_once.h"
 #include "purlin/internal/cell.h"
 #include "purlin/internal/empty_callable.h"
 #include "purlin/internal/guard.h"
@@ -27,11 +28,11 @@ namespace internal {
 /// Calls `f(status)` or `f()`.
 template <typename F>
 inline __attribute__((always_inline)) void CallWaiter(F& f, const EventHeader* event) {
-  if constexpr (std::is_invocable_v<F&, const Status&>) {
-    f(event == nullptr ? Status() : ErrorOf(event));
+  if constexpr (kCallableOnce<F, const Status&>) {
+    CallOnce(f, event == nullptr ? Status() : ErrorOf(event));
   } else {
-    static_assert(std::is_invocable_v<F&>, "a waiter is called as f(const purlin::Status&) or f()");
-    f();
+    static_assert(kCallableOnce<F>, "a waiter is called as f(const purlin::Status&) or f()");
+    CallOnce(f);
   }
 }
 

@@ -20,4 +20,4 @@ pub mod strided;
 pub use dtype::{DType, Element};
 pub use layout::Layout;
 pub use shape::Shape;
-pub use strided::{HostArray, StridedPlan};
+pub use strided::{HostArray, Section, Sections, StridedPlan};

@@ -13,7 +13,7 @@
 //! | [`services`] | [`Timers`], [`Semaphore`]: when, and how much at a time |
 //! | [`pool`] | [`ThreadPool`]: a fixed number of threads that never stands still |
 //! | [`executors`] | [`InlineExecutor`], [`SerialQueue`], [`ElasticPool`] |
-//! | [`future`] | [`Future`], [`Promise`]: values that tasks compute; Rust's `async` on an [`Executor`] |
+//! | [`future`] | [`Future`], [`Promise`], [`OnceMap`]: values that tasks compute; Rust's `async` on an [`Executor`] |
 //! | [`stall`] | [`dump_stalls`], [`Watchdog`]: why nothing happens |
 
 #![deny(unsafe_code)]
@@ -39,7 +39,9 @@ pub use event::{
 pub use executors::elastic_pool::{ElasticPool, ElasticPoolOptions};
 pub use executors::inline::InlineExecutor;
 pub use executors::serial_queue::SerialQueue;
-pub use future::{AlreadySet, Future, Joined, Promise, SharedPromise, future_on, join_futures, spawn, try_spawn};
+pub use future::{
+    AlreadySet, Future, Joined, OnceMap, Promise, SharedPromise, future_on, join_futures, spawn, try_spawn,
+};
 pub use pool::{ThreadPool, ThreadPoolAsyncWorkRunner, ThreadPoolOptions};
 pub use services::semaphore::{PendingPermit, Permit, Semaphore};
 #[cfg(not(purlin_model))]

@@ -145,10 +145,16 @@ impl<E> Turns<E> {
     /// Something has changed: serves the oldest entries, as many as can be served. Costs a load while nothing waits.
     #[inline]
     pub fn serve<S: Source<Entry = E>>(&self, source: &S) {
-        // See wait().
-        if self.count.load(Ordering::SeqCst) > 0 {
+        if self.has_entries() {
             self.serve_who_waits(source);
         }
+    }
+
+    /// Whether something waits, or is about to; true also for a moment after the last entry was taken out. A load.
+    #[inline]
+    pub fn has_entries(&self) -> bool {
+        // See wait().
+        self.count.load(Ordering::SeqCst) > 0
     }
 
     #[cold]

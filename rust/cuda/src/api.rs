@@ -7,9 +7,12 @@
 #![allow(unsafe_code, reason = "entry points are looked up by name and called by address")]
 #![allow(non_snake_case, reason = "the names are the driver's")]
 
-use std::ffi::{c_char, c_int, c_uint, c_void};
+use std::ffi::{c_char, c_int, c_uchar, c_uint, c_ushort, c_void};
 
-use cudarc::driver::sys::{CUcontext, CUdevice, CUdeviceptr, CUevent, CUmemAccessDesc, CUmemoryPool, CUstream, culib};
+use cudarc::driver::sys::{
+    CUcontext, CUdevice, CUdeviceptr, CUevent, CUfunction, CUgraph, CUgraphExec, CUmemAccessDesc, CUmemoryPool,
+    CUmodule, CUstream, culib,
+};
 use purlin_base::Error;
 
 /// What an entry point answers: 0, or why not.
@@ -28,10 +31,8 @@ macro_rules! group {
             /// The first name that the library lacks.
             ///
             /// # Safety
-            /// The library is a driver: its symbols have the types of CUDA's manual.
-            unsafe fn of_library() -> Result<Self, &'static str> {
-                // SAFETY: the caller has seen that the library is there.
-                let library = unsafe { culib() };
+            /// The library's symbols have the types of CUDA's manual. It stays loaded.
+            pub(crate) unsafe fn of(library: &libloading::Library) -> Result<Self, &'static str> {
                 Ok(Self {
                     $($name: {
                         let symbol = concat!($symbol, "\0").as_bytes();
@@ -53,6 +54,7 @@ macro_rules! group {
         }
     };
 }
+pub(crate) use group;
 
 group! {
     /// What every driver has.
@@ -90,6 +92,18 @@ group! {
         copy_to_host = "cuMemcpyDtoHAsync_v2"(*mut c_void, CUdeviceptr, usize, CUstream);
         copy_within = "cuMemcpyDtoDAsync_v2"(CUdeviceptr, CUdeviceptr, usize, CUstream);
         copy_to_peer = "cuMemcpyPeerAsync"(CUdeviceptr, CUcontext, CUdeviceptr, CUcontext, usize, CUstream);
+        fill_bytes = "cuMemsetD8Async"(CUdeviceptr, c_uchar, usize, CUstream);
+        fill_pairs = "cuMemsetD16Async"(CUdeviceptr, c_ushort, usize, CUstream);
+        fill_words = "cuMemsetD32Async"(CUdeviceptr, c_uint, usize, CUstream);
+        load_module = "cuModuleLoadDataEx"(*mut CUmodule, *const c_void, c_uint, *mut c_uint, *mut *mut c_void);
+        unload_module = "cuModuleUnload"(CUmodule);
+        function = "cuModuleGetFunction"(*mut CUfunction, CUmodule, *const c_char);
+        function_attribute = "cuFuncGetAttribute"(*mut c_int, c_uint, CUfunction);
+        set_function_attribute = "cuFuncSetAttribute"(CUfunction, c_uint, c_int);
+        launch = "cuLaunchKernel"(
+            CUfunction, c_uint, c_uint, c_uint, c_uint, c_uint, c_uint, c_uint, CUstream, *mut *mut c_void,
+            *mut *mut c_void
+        );
         error_name = "cuGetErrorName"(ResultCode, *mut *const c_char);
         error_text = "cuGetErrorString"(ResultCode, *mut *const c_char);
     }
@@ -113,11 +127,33 @@ group! {
     }
 }
 
+group! {
+    /// Work that is recorded and launched as a whole.
+    Graphs {
+        begin_capture = "cuStreamBeginCapture_v2"(CUstream, c_uint);
+        end_capture = "cuStreamEndCapture"(CUstream, *mut CUgraph);
+        instantiate = "cuGraphInstantiateWithFlags"(*mut CUgraphExec, CUgraph, u64);
+        update = "cuGraphExecUpdate_v2"(CUgraphExec, CUgraph, *mut c_void);
+        launch = "cuGraphLaunch"(CUgraphExec, CUstream);
+        destroy = "cuGraphDestroy"(CUgraph);
+        destroy_executable = "cuGraphExecDestroy"(CUgraphExec);
+    }
+}
+
+group! {
+    /// What parameters a kernel has, since driver 12.4.
+    Parameters {
+        info = "cuFuncGetParamInfo"(CUfunction, usize, *mut usize, *mut usize);
+    }
+}
+
 /// All entry points that are used.
 pub(crate) struct Api {
     pub(crate) base: Base,
     pub(crate) pools: Option<Pools>,
     pub(crate) peers: Option<Peers>,
+    pub(crate) parameters: Option<Parameters>,
+    pub(crate) graphs: Option<Graphs>,
 }
 
 impl Api {
@@ -128,9 +164,14 @@ impl Api {
     /// There is a library, and it is a driver.
     pub(crate) unsafe fn of_library() -> Result<Self, Error> {
         // SAFETY: the caller's promise.
-        let (base, pools, peers) = unsafe { (Base::of_library(), Pools::of_library(), Peers::of_library()) };
+        let library = unsafe { culib() };
+        // SAFETY: as above; it is never unloaded.
+        let (base, pools, peers) = unsafe { (Base::of(library), Pools::of(library), Peers::of(library)) };
+        // SAFETY: as above.
+        let (parameters, graphs) = unsafe { (Parameters::of(library), Graphs::of(library)) };
         let base =
             base.map_err(|name| Error::unavailable(format!("the library that is called CUDA's driver has no {name}")))?;
-        Ok(Self { base, pools: pools.ok(), peers: peers.ok() })
+        let (pools, peers, parameters, graphs) = (pools.ok(), peers.ok(), parameters.ok(), graphs.ok());
+        Ok(Self { base, pools, peers, parameters, graphs })
     }
 }

@@ -1,71 +1,87 @@
 //! Copies from a GPU to memory that nothing has pinned: through pinned chunks, which the host empties while later ones
-//! are on their way.
+//! are on their way. Tasks of the client's runner empty them, or the thread of a caller that waits.
 
 #![allow(unsafe_code, reason = "bytes are copied by address")]
 
-use std::ptr;
 use std::sync::Arc;
 
+use purlin_array::{Section, Sections};
 use purlin_base::Error;
 use purlin_device::backend::OperationRunner;
 
 use crate::Unit;
-use crate::copy::finish;
+use crate::arrivals::{Arrival, Arrivals};
 use crate::in_flight::InFlight;
+use crate::operation_name::OperationName;
 use crate::parts::Parts;
-use crate::staging::{CHUNK_BYTES, Chunk, SLAB_BYTES};
+use crate::route::Route;
+use crate::staging::Chunk;
 use crate::stream::{EndedOn, Order, Role, Stream, SyncPoint};
 
 /// A download that is not over.
 struct Download {
     unit: Arc<Unit>,
     runner: OperationRunner,
-    caller_waits: bool,
-    what: Arc<str>,
+    name: OperationName,
+    route: Route,
     /// Those that are enqueued or being emptied, and one while parts are being enqueued.
     parts: Arc<Parts>,
+    /// For a caller that waits.
+    arrivals: Option<Arrivals>,
 }
 
 /// What is not enqueued yet.
 struct Rest {
     points: Vec<SyncPoint>,
-    from: u64,
-    to: usize,
-    bytes: usize,
+    left: Sections,
     /// The last part.
     last: Option<SyncPoint>,
 }
 
-/// Copies `bytes` at `from` to `to`. The context is current.
-pub(crate) fn start(mut in_flight: InFlight, points: Vec<SyncPoint>, from: u64, to: usize, bytes: usize) {
+impl Rest {
+    /// The last part, once all are enqueued.
+    fn last(&self) -> &SyncPoint {
+        self.last.as_ref().unwrap_or_else(|| unreachable!("core guarantees that copies are not empty"))
+    }
+}
+
+/// Copies along `route`. Returns when all is over if its caller waits. The context is current.
+pub(crate) fn start(mut in_flight: InFlight, points: Vec<SyncPoint>, route: Route) {
     in_flight.ends_on_host();
+    let rest = Rest { points, left: route.parts(), last: None };
     let download = Arc::new(Download {
         unit: Arc::clone(&in_flight.unit),
         runner: in_flight.runner(),
-        caller_waits: in_flight.caller_waits,
-        what: in_flight.what(),
+        name: in_flight.name(),
+        route,
+        arrivals: in_flight.caller_waits.then(Arrivals::default),
         parts: Parts::of(in_flight),
     });
-    download.go_on(Rest { points, from, to, bytes, last: None });
+    match &download.arrivals {
+        None => download.go_on(rest),
+        Some(arrivals) => download.go_through(rest, arrivals),
+    }
 }
 
 impl Download {
     /// Enqueues parts until all are, or no chunk is left. The context is current.
     fn go_on(self: Arc<Self>, mut rest: Rest) {
         let staging = &self.unit.staging;
-        while rest.bytes > 0 {
-            match staging.take(rest.bytes) {
+        while let Some(part) = rest.left.next() {
+            let bytes = self.route.part_bytes(&part);
+            match staging.take(bytes) {
                 Ok(Some(chunk)) => {
-                    if let Err(error) = self.part(&mut rest, chunk) {
+                    if let Err(error) = self.enqueue(&mut rest, part, chunk) {
                         return self.parts.enqueued(Err(&error));
                     }
                 }
                 Ok(None) => {
-                    let (download, bytes) = (Arc::clone(&self), rest.bytes);
+                    let download = Arc::clone(&self);
                     return staging.wait(bytes, move |chunk| {
                         // To enqueue a copy takes little time, so a thread that gives a chunk back can do it.
                         let entered = download.unit.gpu.enter();
-                        match entered.as_ref().map_err(Clone::clone).and_then(|_| download.part(&mut rest, chunk)) {
+                        let entered = entered.as_ref().map_err(Clone::clone);
+                        match entered.and_then(|_| download.enqueue(&mut rest, part, chunk)) {
                             Ok(()) => Arc::clone(&download).go_on(rest),
                             Err(error) => download.parts.enqueued(Err(&error)),
                         }
@@ -74,47 +90,93 @@ impl Download {
                 Err(error) => return self.parts.enqueued(Err(&error)),
             }
         }
-        let last = rest.last.as_ref();
-        self.parts.enqueued(Ok(last.unwrap_or_else(|| unreachable!("core guarantees that copies are not empty"))));
+        self.parts.enqueued(Ok(rest.last()));
     }
 
-    /// Enqueues the next part. The context is current.
-    fn part(self: &Arc<Self>, rest: &mut Rest, chunk: Chunk) -> Result<(), Error> {
-        let bytes = rest.bytes.min(if rest.bytes <= SLAB_BYTES { SLAB_BYTES } else { CHUNK_BYTES });
-        let (api, from, to, address) = (self.unit.gpu.api(), rest.from, rest.to, chunk.address().cast());
+    /// Enqueues all parts and empties them, for a caller that waits: by no thread but this, if no other has time. The
+    /// context is current.
+    fn go_through(self: &Arc<Self>, mut rest: Rest, arrivals: &Arrivals) {
+        match self.enqueue_all(&mut rest, arrivals) {
+            Ok(()) => self.parts.enqueued(Ok(rest.last())),
+            Err(error) => self.parts.enqueued(Err(&error)),
+        }
+        while let Some(arrival) = arrivals.wait(&self.unit) {
+            self.empty(arrival);
+        }
+        self.parts.wait();
+    }
+
+    /// Enqueues all parts, and empties what arrives meanwhile. The context is current.
+    fn enqueue_all(self: &Arc<Self>, rest: &mut Rest, arrivals: &Arrivals) -> Result<(), Error> {
+        let staging = &self.unit.staging;
+        while let Some(part) = rest.left.next() {
+            let bytes = self.route.part_bytes(&part);
+            let chunk = loop {
+                if let Some(chunk) = staging.take(bytes)? {
+                    break chunk;
+                }
+                // Those of others may come back by threads that wait for this one.
+                match arrivals.wait(&self.unit) {
+                    Some(arrival) => self.empty(arrival),
+                    None => break staging.make(bytes)?,
+                }
+            };
+            self.enqueue(rest, part, chunk)?;
+            while let Some(arrival) = arrivals.take() {
+                self.empty(arrival);
+            }
+        }
+        Ok(())
+    }
+
+    /// Enqueues a part. The context is current.
+    fn enqueue(self: &Arc<Self>, rest: &mut Rest, part: Section, chunk: Chunk) -> Result<(), Error> {
+        let (api, download, address) = (self.unit.gpu.api(), Arc::clone(self), chunk.address());
+        let arrived = part.clone();
         self.parts.one_more();
-        let download = Arc::clone(self);
-        let end =
-            Box::new(move |outcome: Result<(), Error>, ended_on| download.arrived(outcome, ended_on, chunk, to, bytes));
-        // SAFETY: the chunk is kept until this part is over, and the source until the event.
-        let work = move |stream| unsafe { (api.base.copy_to_host)(address, from, bytes, stream) };
+        if let Some(arrivals) = &self.arrivals {
+            arrivals.expect_one();
+        }
+        let end = Box::new(move |outcome: Result<(), Error>, ended_on| {
+            download.arrived(Arrival { part: arrived, chunk, outcome }, ended_on);
+        });
+        // SAFETY: the chunk is kept until this part is over; the context is current.
+        let work = |stream| unsafe { self.route.to_chunk(&part, address, &api.base, stream) };
         let points = std::mem::take(&mut rest.points);
-        let order = Order { role: Role::ToHost, waits: &points, what: &self.what, other: None };
+        let order = Order { role: Role::ToHostToo, waits: &points, name: &self.name, other: None };
         let point = Stream::submit(&self.unit.gpu, order, work, end)?;
-        (rest.from, rest.to, rest.bytes) = (from + bytes as u64, to + bytes, rest.bytes - bytes);
-        finish(&self.unit, &point, Role::ToHost, self.caller_waits);
+        self.unit.poller.wake();
         rest.last = Some(point);
         Ok(())
     }
 
-    /// The bytes of a part are in the chunk.
-    fn arrived(self: Arc<Self>, outcome: Result<(), Error>, ended_on: EndedOn, chunk: Chunk, to: usize, bytes: usize) {
-        if outcome.is_err() || self.parts.has_failed() {
-            drop(chunk);
-            return self.parts.over(outcome, ended_on);
-        }
-        let runner = self.runner.clone();
-        let empty = move |ended_on| {
-            // SAFETY: the chunk has so many bytes; the destination is writable for as many until the event, which waits
-            // for all parts.
-            unsafe { ptr::copy_nonoverlapping(chunk.address(), ptr::with_exposed_provenance_mut(to), bytes) };
-            drop(chunk);
-            self.parts.over(Ok(()), ended_on);
+    /// A part is over.
+    fn arrived(self: Arc<Self>, arrival: Arrival, ended_on: EndedOn) {
+        let Some(arrivals) = &self.arrivals else {
+            if arrival.outcome.is_err() || self.parts.has_failed() {
+                drop(arrival.chunk);
+                return self.parts.over(arrival.outcome, ended_on);
+            }
+            let runner = self.runner.clone();
+            return runner.run(move || self.empty(arrival));
         };
-        match ended_on {
-            EndedOn::Caller => empty(ended_on),
-            // The task may run the operation's waiters.
-            EndedOn::Poller => runner.run(move || empty(EndedOn::Caller)),
+        if arrivals.add(arrival) {
+            let (runner, download) = (self.runner.clone(), Arc::clone(&self));
+            runner.run(move || {
+                let arrival = download.arrivals.as_ref().and_then(Arrivals::take);
+                arrival.into_iter().for_each(|arrival| download.empty(arrival));
+            });
         }
+    }
+
+    /// Moves a part out of its chunk, which ends the part. This may run the operation's waiters.
+    fn empty(&self, arrival: Arrival) {
+        let Arrival { part, chunk, outcome } = arrival;
+        if outcome.is_ok() && !self.parts.has_failed() {
+            // SAFETY: the copy to the chunk is over, and the event waits for all parts, of which this is one.
+            unsafe { self.route.empty(&part, chunk.address()) };
+        }
+        drop(chunk);
+        self.parts.over(outcome, EndedOn::Caller);
     }
 }

@@ -100,8 +100,8 @@ impl Driver {
     }
 }
 
-/// Whether this program has no loader that could load a driver.
-fn is_static() -> bool {
+/// Whether this program has no loader that could load a driver or a compiler.
+pub(crate) fn is_static() -> bool {
     const INTERPRETER: u32 = 3;
     // SAFETY: it reads the vector that the kernel gave the process.
     let (first, count) = unsafe { (libc::getauxval(libc::AT_PHDR), libc::getauxval(libc::AT_PHNUM)) };

@@ -9,6 +9,8 @@ use purlin_base::{Error, StatusCode};
 
 use crate::api::{Api, ResultCode};
 
+/// `CUDA_ERROR_INVALID_VALUE`.
+pub(crate) const INVALID_VALUE: ResultCode = 1;
 /// `CUDA_ERROR_OUT_OF_MEMORY`.
 pub(crate) const OUT_OF_MEMORY: ResultCode = 2;
 /// `CUDA_ERROR_NOT_READY`: no error.

@@ -178,7 +178,7 @@ impl Gpu {
         let oldest = self.streams.iter().filter_map(Stream::oldest).min_by_key(|(number, _)| *number);
         let oldest = oldest.map_or_else(
             || "nothing was in flight".to_owned(),
-            |(_, what)| format!("the oldest operation in flight was the {what}"),
+            |(_, name)| format!("the oldest operation in flight was the {name}"),
         );
         let message = format!("GPU {} is broken until this process ends: {}; {oldest}", self.ordinal, error.message());
         let mut why = self.why_broken.lock();

@@ -6,6 +6,7 @@ use purlin_async::{Event, EventPromise, EventState, when_all};
 use purlin_base::{Error, SourceLocation};
 use purlin_device::backend::{Operation, OperationPromise, OperationRunner, Schedule};
 
+use crate::operation_name::OperationName;
 use crate::orders::{Known, key};
 use crate::stream::{EndedOn, SyncPoint};
 use crate::{Shared, Unit, copy, memory};
@@ -37,10 +38,9 @@ impl InFlight {
         &self.shared
     }
 
-    /// As errors name it: what it moves, its label, and where it was asked for.
-    pub(crate) fn what(&self) -> Arc<str> {
-        let operation = self.operation();
-        format!("{operation:?} ('{}', asked for at {})", operation.label(), self.place).into()
+    /// As errors name it: what it does, its label, and where it was asked for.
+    pub(crate) fn name(&self) -> OperationName {
+        OperationName::of(self.operation(), self.place)
     }
 
     /// For the host's part of it.

@@ -1,5 +1,5 @@
-//! The thread that gives memory back where the driver would hold up whoever does: `cuMemFree` and `cuMemFreeHost` wait
-//! for the GPU.
+//! The thread that gives memory and code back where the driver would hold up whoever does: `cuMemFree` and
+//! `cuMemFreeHost` wait for the GPU, and `cuModuleUnload` may.
 
 #![allow(unsafe_code, reason = "the driver is called")]
 
@@ -8,7 +8,7 @@ use std::ffi::c_void;
 use std::sync::Arc;
 use std::thread::{Builder, JoinHandle};
 
-use cudarc::driver::sys::CUdeviceptr;
+use cudarc::driver::sys::{CUdeviceptr, CUgraphExec, CUmodule};
 use purlin_async::task::STACK_SIZE_BYTES;
 use purlin_base::sync::{Condvar, Mutex, spawn};
 
@@ -16,15 +16,18 @@ use crate::driver::Driver;
 use crate::gpu::Gpu;
 use crate::stream::{Role, SyncPoint};
 
-/// Memory that nothing uses any more once some work of GPUs is over.
+/// Memory, or code, that nothing uses any more once some work of GPUs is over.
 pub(crate) enum Garbage {
     Device(Arc<Gpu>, CUdeviceptr, Vec<SyncPoint>),
     /// Of the driver's pool, which could not be freed in the order of a stream.
     Pooled(Arc<Gpu>, CUdeviceptr, Vec<SyncPoint>),
     Host(Arc<Gpu>, *mut c_void),
+    /// Code whose kernels nobody has any more.
+    Module(Arc<Gpu>, CUmodule),
+    Graph(Arc<Gpu>, CUgraphExec),
 }
 
-// SAFETY: an address, of memory that is the janitor's now.
+// SAFETY: an address or a handle, of what is the janitor's now.
 unsafe impl Send for Garbage {}
 
 impl Garbage {
@@ -47,6 +50,16 @@ impl Garbage {
                 let _current = gpu.enter().ok();
                 // SAFETY: allocated by cuMemHostAlloc; nothing uses it any more.
                 unsafe { (gpu.api().base.free_host)(address) };
+            }
+            Self::Module(gpu, module) => {
+                let _current = gpu.enter().ok();
+                // SAFETY: loaded on this GPU, and no kernel of it is launched any more or in flight.
+                unsafe { (gpu.api().base.unload_module)(module) };
+            }
+            Self::Graph(gpu, graph) => {
+                let (Some(graphs), _current) = (gpu.api().graphs, gpu.enter().ok()) else { return };
+                // SAFETY: instantiated on this GPU, and launched no more.
+                unsafe { (graphs.destroy_executable)(graph) };
             }
         }
     }

@@ -5,7 +5,7 @@
 //!
 //! Each device has three kinds of memory. The host does not reach `device`; `pinned_host` is page-locked, so that the
 //! GPU copies from and to it by itself; `unpinned_host` is ordinary memory. Copies between a GPU and memory that
-//! nothing has pinned go through pinned chunks.
+//! nothing has pinned, and arrays that are strided or packed on the host, go through pinned chunks.
 //!
 //! An operation waits for others of this backend by waits between streams, and for events of others on no thread: it
 //! is enqueued when they have happened. A thread for each GPU learns what is over.
@@ -13,18 +13,27 @@
 #![deny(unsafe_code)]
 
 mod api;
+mod arrivals;
 mod copy;
 mod download;
 mod driver;
 mod err;
 mod event_pool;
 mod gpu;
+mod graph;
 mod in_flight;
 mod janitor;
 mod known;
+mod launch;
+mod limits;
 mod memory;
 #[cfg(all(test, loom))]
 mod model;
+mod module;
+// Nothing of it has a model.
+#[cfg(not(purlin_model))]
+mod nvrtc;
+mod operation_name;
 mod orders;
 mod overlapping;
 mod parts;
@@ -32,6 +41,7 @@ mod peer;
 mod pinned;
 mod pointer;
 mod poller;
+mod route;
 mod staging;
 mod stream;
 mod upload;
@@ -44,14 +54,19 @@ use purlin_async::Event;
 use purlin_base::sync::Mutex;
 use purlin_base::{Error, StatusOr};
 use purlin_device::backend::{
-    AttributeValue, Backend, DeviceDescription, DmaRegistration, INLINE_LIMIT_BYTES, Memory, Operation, Schedule,
+    AttributeValue, Backend, DeviceDescription, DeviceKernel, DmaRegistration, INLINE_LIMIT_BYTES, KernelCode, Memory,
+    Operation, Schedule,
 };
 use purlin_device::platform::Platform;
+
+#[cfg(not(purlin_model))]
+pub use nvrtc::{CompileCache, Compiler, KernelSource, Ptx};
 
 use driver::Driver;
 use gpu::Gpu;
 use janitor::Janitor;
 use memory::{DeviceMemory, Keepers, PinnedMemory, Registration};
+use module::Modules;
 use orders::Orders;
 use pinned::PinnedRanges;
 use pointer::HostMemory;
@@ -90,6 +105,7 @@ pub(crate) struct Shared {
     units: Mutex<Vec<Arc<Unit>>>,
     pub(crate) orders: Orders,
     pub(crate) keepers: Arc<Keepers>,
+    modules: Modules,
 }
 
 /// A GPU, with what moves its work along.
@@ -109,7 +125,7 @@ impl CudaBackend {
         let driver = Driver::get()?;
         let keepers = Arc::new(Keepers { janitor: Janitor::new(driver), pinned: PinnedRanges::default() });
         let (units, orders) = (Mutex::default(), Orders::default());
-        let shared = Arc::new(Shared { driver, units, orders, keepers });
+        let shared = Arc::new(Shared { driver, units, orders, keepers, modules: Modules::default() });
         Ok(Self { shared, virtual_devices: false, host: purlin_host::HostBackend::new() })
     }
 
@@ -210,6 +226,15 @@ impl Backend for CudaBackend {
     fn dma_map(&self, address: usize, size_bytes: usize) -> StatusOr<DmaRegistration> {
         let unit = self.shared.unit(0)?;
         Ok(Box::new(Registration::new(&unit.gpu, &self.shared.keepers, address, size_bytes)?))
+    }
+
+    fn kernels_are_host_functions(&self) -> bool {
+        false
+    }
+
+    fn load_kernel(&self, device: usize, code: &KernelCode<'_>) -> StatusOr<Arc<dyn DeviceKernel>> {
+        let gpu = Arc::clone(&self.shared.unit(device)?.gpu);
+        Ok(Arc::new(self.shared.modules.kernel(&gpu, &self.shared.keepers, code)?))
     }
 
     fn run(&self, operation: Operation, schedule: &Schedule<'_>) -> Event {

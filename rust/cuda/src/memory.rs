@@ -100,7 +100,7 @@ impl Memory for DeviceMemory {
         MemoryProperties {
             alignment_bytes: ALIGNMENT_BYTES,
             granule_bytes: GRANULE_BYTES,
-            is_host_visible: false,
+            takes_strided_arrays: true,
             ..Default::default()
         }
     }

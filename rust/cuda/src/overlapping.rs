@@ -9,18 +9,19 @@ use std::sync::Arc;
 use cudarc::driver::sys::CUstream;
 
 use crate::api::{Base, ResultCode};
-use crate::copy::enqueue;
+use crate::copy::{enqueue, keeping};
 use crate::in_flight::InFlight;
 use crate::staging::{CHUNK_BYTES, Chunk, SLAB_BYTES};
 use crate::stream::{EndedOn, Role, SyncPoint};
 
 /// Enqueues the copy behind `points`, once there is a chunk. The context is current.
-pub(crate) fn start(in_flight: InFlight, points: Vec<SyncPoint>, from: u64, to: u64, bytes: usize) {
+pub(crate) fn start(mut in_flight: InFlight, points: Vec<SyncPoint>, from: u64, to: u64, bytes: usize) {
     let staging = Arc::clone(&in_flight.unit.staging);
     match staging.take(bytes) {
         Ok(Some(chunk)) => copy_through(chunk, in_flight, &points, from, to, bytes),
         Ok(None) => staging.wait(bytes, move |chunk| {
-            // To enqueue takes little time, so a thread that gives a chunk back can do it.
+            // To enqueue takes little time, so a thread that gives a chunk back can do it. It does not wait, too.
+            in_flight.caller_waits = false;
             let unit = Arc::clone(&in_flight.unit);
             match unit.gpu.enter() {
                 Ok(_current) => copy_through(chunk, in_flight, &points, from, to, bytes),
@@ -33,7 +34,7 @@ pub(crate) fn start(in_flight: InFlight, points: Vec<SyncPoint>, from: u64, to: 
 
 fn copy_through(chunk: Chunk, in_flight: InFlight, points: &[SyncPoint], from: u64, to: u64, bytes: usize) {
     let (base, between) = (&in_flight.unit.gpu.api().base, chunk.address().cast());
-    enqueue(in_flight, Role::Within, points, chunk, None, move |stream| {
+    enqueue(in_flight, Role::Within, points, keeping(chunk), None, move |stream| {
         // SAFETY: the operation keeps both ends, of so many bytes, and the chunk, until its event.
         unsafe { pieces(base, stream, between, from, to, bytes) }
     });

@@ -1,7 +1,8 @@
 //! Pinned memory through which copies go whose end on the host is not pinned.
 //!
 //! Such memory is slow to make, so each GPU keeps what it has made: up to [`CHUNKS`] chunks, and as many slabs for
-//! small copies. A copy that finds none waits for one that is given back, and continues then.
+//! small copies. A copy that finds none waits for one that is given back, and continues then; a thread that waits for
+//! its copy gets one that is not kept.
 
 #![allow(unsafe_code, reason = "the driver is called")]
 
@@ -50,6 +51,8 @@ unsafe impl Send for Address {}
 pub(crate) struct Chunk {
     address: Address,
     is_small: bool,
+    /// Whether it goes back to the others.
+    is_kept: bool,
     staging: Arc<Staging>,
 }
 
@@ -81,20 +84,36 @@ impl Staging {
             }
             of_size.made += 1;
         }
-        let bytes = if is_small { SLAB_BYTES } else { CHUNK_BYTES };
-        let mut address = ptr::null_mut();
-        // SAFETY: the driver writes an address; freed in drop().
-        let code = unsafe { (self.gpu.api().base.allocate_host)(&mut address, bytes, PORTABLE) };
-        if code == 0 {
-            return Ok(Some(self.chunk(Address(address), is_small)));
-        }
+        let error = match self.allocate(is_small) {
+            Ok(address) => return Ok(Some(self.chunk(address, is_small))),
+            Err(error) => error,
+        };
         let mut of_size = self.sizes[usize::from(is_small)].lock();
         of_size.made -= 1;
         // With others there, one of them will come back.
         let is_hopeless = of_size.made == 0;
         drop(of_size);
-        let error = self.gpu.failed(code, &format!("pinning {bytes} bytes to copy through"));
         if is_hopeless || self.gpu.check_whole().is_err() { Err(error) } else { Ok(None) }
+    }
+
+    /// Memory beyond what is kept, for a thread that must not wait for what other threads give back. It is freed where
+    /// it is dropped, which takes the driver long, so not by the poller. The context is current.
+    ///
+    /// # Errors
+    /// What the driver says.
+    pub(crate) fn make(self: &Arc<Self>, size_bytes: usize) -> StatusOr<Chunk> {
+        let is_small = size_bytes <= SLAB_BYTES;
+        Ok(Chunk { address: self.allocate(is_small)?, is_small, is_kept: false, staging: Arc::clone(self) })
+    }
+
+    /// The context is current. Under no lock.
+    fn allocate(&self, is_small: bool) -> StatusOr<Address> {
+        let bytes = if is_small { SLAB_BYTES } else { CHUNK_BYTES };
+        let mut address = ptr::null_mut();
+        // SAFETY: the driver writes an address; freed in drop() of the chunk or of this.
+        let code = unsafe { (self.gpu.api().base.allocate_host)(&mut address, bytes, PORTABLE) };
+        self.gpu.check(code, || format!("pinning {bytes} bytes to copy through"))?;
+        Ok(Address(address))
     }
 
     /// Calls `then` with such memory, on a thread that gives it back, or here.
@@ -110,14 +129,29 @@ impl Staging {
         }
     }
 
+    /// Frees memory that no copy has.
+    fn free(&self, addresses: impl IntoIterator<Item = Address>) {
+        if !self.gpu.driver.is_here() {
+            return;
+        }
+        let _current = self.gpu.enter().ok();
+        for Address(address) in addresses {
+            // SAFETY: made by allocate_host, and no copy has it. What fails here has nobody to be told.
+            unsafe { (self.gpu.api().base.free_host)(address) };
+        }
+    }
+
     fn chunk(self: &Arc<Self>, address: Address, is_small: bool) -> Chunk {
-        Chunk { address, is_small, staging: Arc::clone(self) }
+        Chunk { address, is_small, is_kept: true, staging: Arc::clone(self) }
     }
 }
 
 impl Drop for Chunk {
     fn drop(&mut self) {
         let address = Address(self.address.0);
+        if !self.is_kept {
+            return self.staging.free([address]);
+        }
         let mut of_size = self.staging.sizes[usize::from(self.is_small)].lock();
         let Some(waiter) = of_size.waiters.pop_front() else { return of_size.idle.push(address) };
         drop(of_size);
@@ -127,15 +161,8 @@ impl Drop for Chunk {
 
 impl Drop for Staging {
     fn drop(&mut self) {
-        if !self.gpu.driver.is_here() {
-            return;
-        }
-        let _current = self.gpu.enter().ok();
         for of_size in &self.sizes {
-            for Address(address) in of_size.lock().idle.drain(..) {
-                // SAFETY: made by allocate_host, and no copy has it. What fails here has nobody to be told.
-                unsafe { (self.gpu.api().base.free_host)(address) };
-            }
+            self.free(std::mem::take(&mut of_size.lock().idle));
         }
     }
 }

@@ -25,18 +25,27 @@ use crate::err;
 use crate::event_pool::Recorded;
 use crate::gpu::Gpu;
 use crate::known::Known;
+use crate::operation_name::OperationName;
 use crate::uses::Point;
 
 /// `CU_STREAM_NON_BLOCKING`: no order with the legacy default stream.
-const NON_BLOCKING: u32 = 1;
+pub(crate) const NON_BLOCKING: u32 = 1;
 
 /// What a stream of a GPU is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Role {
     ToDevice,
     ToHost,
+    /// Copies to the host through chunks, which may be long: small ones to pinned memory go on beside them.
+    ToHostToo,
     Within,
     WithinToo,
+    /// Launches.
+    Compute,
+    /// Launches that may go on beside those.
+    Compute1,
+    Compute2,
+    Compute3,
     /// Allocations, each of which is waited for.
     Memory,
     /// What frees memory behind the work that used it.
@@ -44,8 +53,29 @@ pub(crate) enum Role {
 }
 
 impl Role {
-    pub(crate) const ALL: [Self; 6] =
-        [Self::ToDevice, Self::ToHost, Self::Within, Self::WithinToo, Self::Memory, Self::Free];
+    pub(crate) const ALL: [Self; 11] = [
+        Self::ToDevice,
+        Self::ToHost,
+        Self::ToHostToo,
+        Self::Within,
+        Self::WithinToo,
+        Self::Compute,
+        Self::Compute1,
+        Self::Compute2,
+        Self::Compute3,
+        Self::Memory,
+        Self::Free,
+    ];
+
+    /// The stream for launches of that number; the first, if there is none.
+    pub(crate) fn of_launches(number: u8) -> Self {
+        match number {
+            1 => Self::Compute1,
+            2 => Self::Compute2,
+            3 => Self::Compute3,
+            _ => Self::Compute,
+        }
+    }
 }
 
 /// A submission, for those that wait for it.
@@ -92,14 +122,14 @@ pub(crate) enum EndedOn {
     Caller,
 }
 
-/// Which stream of a GPU gets work, and what it is.
+/// Which stream of a GPU gets work, and which work.
 #[derive(Clone, Copy)]
 pub(crate) struct Order<'a> {
     pub(crate) role: Role,
     /// What it comes after.
     pub(crate) waits: &'a [SyncPoint],
     /// As errors name it.
-    pub(crate) what: &'a Arc<str>,
+    pub(crate) name: &'a OperationName,
     /// The other GPU whose memory it touches.
     pub(crate) other: Option<&'a Gpu>,
 }
@@ -118,7 +148,7 @@ struct Record {
     number: u64,
     /// Among those of all streams of the GPU.
     submission: u64,
-    what: Arc<str>,
+    name: OperationName,
     event: Arc<Recorded>,
     end: End,
 }
@@ -193,11 +223,11 @@ impl Stream {
         }
         let event = match gpu.events.take() {
             Ok(event) => Arc::new(event),
-            Err(code) => return refuse(gpu.failed(code, order.what), end),
+            Err(code) => return refuse(gpu.failed(code, &order.name.to_string()), end),
         };
         match stream.enqueue(gpu, order, event, work, end) {
             Ok(point) => Ok(point),
-            Err((refused, end)) => refuse(gpu.failed_with(refused.with, refused.code, order.what), end),
+            Err((refused, end)) => refuse(gpu.failed_with(refused.with, refused.code, &order.name.to_string()), end),
         }
     }
 
@@ -223,8 +253,8 @@ impl Stream {
             return Err((Refused { code, with: order.other }, end));
         }
         queue.last += 1;
-        let (number, submission, what) = (queue.last, gpu.next_submission(), Arc::clone(order.what));
-        queue.records.push_back(Record { number, submission, what, event: Arc::clone(&event), end });
+        let (number, submission, name) = (queue.last, gpu.next_submission(), order.name.clone());
+        queue.records.push_back(Record { number, submission, name, event: Arc::clone(&event), end });
         let known = queue.known.clone();
         Ok(SyncPoint { gpu: Arc::clone(gpu), role: order.role, number, submission, event, known })
     }
@@ -296,8 +326,8 @@ impl Stream {
     }
 
     /// What is oldest in flight here, and its number among the submissions of the GPU.
-    pub(crate) fn oldest(&self) -> Option<(u64, Arc<str>)> {
-        self.queue.lock().records.front().map(|record| (record.submission, Arc::clone(&record.what)))
+    pub(crate) fn oldest(&self) -> Option<(u64, OperationName)> {
+        self.queue.lock().records.front().map(|record| (record.submission, record.name.clone()))
     }
 
     /// The driver's handle, for what needs no number.
@@ -339,13 +369,13 @@ impl Stream {
                 }
             }
         }
-        let Some(Record { number, event, end, .. }) = queue.records.pop_front() else { return false };
+        let Some(Record { number, event, end, name, .. }) = queue.records.pop_front() else { return false };
         if outcome.is_ok() {
             // Release: see is_over().
             self.completed.store(number, Ordering::Release);
         }
         drop(queue);
-        drop(event);
+        drop((event, name));
         end(outcome, if own == Some(number) { EndedOn::Caller } else { EndedOn::Poller });
         true
     }

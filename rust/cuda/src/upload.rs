@@ -1,11 +1,14 @@
 //! Copies to a GPU from memory that nothing has pinned: through pinned chunks, which several tasks fill while earlier
 //! ones are on their way.
+//!
+//! A task takes a chunk, then the next part, so whatever has begun is on a thread that runs, and a task that never runs
+//! holds nothing up. The thread of a caller that waits fills parts, too, until none is left.
 
 #![allow(unsafe_code, reason = "bytes are copied by address")]
 
-use std::ptr;
 use std::sync::Arc;
 
+use purlin_array::{Section, Sections};
 use purlin_base::Error;
 use purlin_base::sync::Mutex;
 use purlin_device::backend::OperationRunner;
@@ -13,11 +16,13 @@ use purlin_device::backend::OperationRunner;
 use crate::Unit;
 use crate::copy::finish;
 use crate::in_flight::{Enqueuing, InFlight};
+use crate::operation_name::OperationName;
 use crate::parts::Parts;
-use crate::staging::{CHUNK_BYTES, Chunk, SLAB_BYTES};
+use crate::route::Route;
+use crate::staging::{Chunk, SLAB_BYTES};
 use crate::stream::{Order, Role, Stream, SyncPoint};
 
-/// How many tasks fill chunks of one upload at most. One does not keep up with the bus.
+/// How many threads fill chunks of one upload at most. One does not keep up with the bus.
 const FILLERS: usize = 4;
 
 /// An upload that is not over.
@@ -25,22 +30,20 @@ struct Upload {
     unit: Arc<Unit>,
     runner: OperationRunner,
     caller_waits: bool,
-    what: Arc<str>,
+    name: OperationName,
+    route: Route,
     /// Those that are enqueued, and one while parts are being enqueued.
     parts: Arc<Parts>,
     /// What it waits for.
     points: Vec<SyncPoint>,
-    from: usize,
-    to: u64,
-    bytes: usize,
     progress: Mutex<Progress>,
 }
 
 struct Progress {
-    /// The bytes that a filler has, or had.
-    begun_bytes: usize,
-    /// Fillers that have not ended.
-    fillers: usize,
+    /// Parts that no thread has begun.
+    left: Sections,
+    /// How many are being filled.
+    filling: usize,
     /// The last part, so far.
     last: Option<SyncPoint>,
     failed: Option<Error>,
@@ -48,113 +51,157 @@ struct Progress {
     enqueuing: Option<Enqueuing>,
 }
 
-/// Copies `bytes` at `from` to `to`. A small copy is enqueued here; the host's part of a larger one are tasks of the
-/// client's runner, and this thread's work if its caller waits. The context is current.
-pub(crate) fn start(mut in_flight: InFlight, points: Vec<SyncPoint>, from: usize, to: u64, bytes: usize) {
-    let caller_waits = in_flight.caller_waits;
-    let fillers = bytes.div_ceil(CHUNK_BYTES).min(FILLERS);
-    let progress =
-        Progress { begun_bytes: 0, fillers, last: None, failed: None, enqueuing: Some(in_flight.enqueuing()) };
+/// Copies along `route`. A small copy is enqueued here; the host's part of a larger one are tasks of the client's
+/// runner, and this thread's work if its caller waits. The context is current.
+pub(crate) fn start(mut in_flight: InFlight, points: Vec<SyncPoint>, route: Route) {
+    let (caller_waits, left) = (in_flight.caller_waits, route.parts());
+    let fillers = left.len().min(FILLERS);
+    let is_small = route.bytes() <= SLAB_BYTES;
+    let progress = Progress { left, filling: 0, last: None, failed: None, enqueuing: Some(in_flight.enqueuing()) };
     let upload = Arc::new(Upload {
         unit: Arc::clone(&in_flight.unit),
         runner: in_flight.runner(),
         caller_waits,
-        what: in_flight.what(),
+        name: in_flight.name(),
+        route,
         parts: Parts::of(in_flight),
         points,
-        from,
-        to,
-        bytes,
         progress: Mutex::new(progress),
     });
-    let here = bytes <= SLAB_BYTES || caller_waits;
+    let here = is_small || caller_waits;
     for _ in usize::from(here)..fillers {
-        let filler = Arc::clone(&upload);
-        upload.runner.run(move || filler.fill());
+        let upload = Arc::clone(&upload);
+        upload.runner.clone().run(move || match Arc::clone(&upload.unit).gpu.enter() {
+            Ok(_current) => upload.fill(),
+            Err(error) => upload.fail(error),
+        });
     }
-    if here {
-        upload.fill();
+    match (caller_waits, here) {
+        (true, _) => upload.fill_all(),
+        (false, true) => upload.fill(),
+        (false, false) => {}
     }
 }
 
 impl Upload {
-    /// Fills and enqueues parts until none is left, or no chunk.
+    /// Fills and enqueues parts until none is left, or no chunk. The context is current.
     fn fill(self: Arc<Self>) {
-        match self.unit.gpu.enter() {
-            Ok(_current) => Arc::clone(&self).fill_in_context(None),
-            Err(error) => self.filler_ends(Err(error)),
-        }
-    }
-
-    /// As [`fill`](Self::fill). The context is current. `begun`: a part, by where it begins, and its chunk.
-    fn fill_in_context(self: Arc<Self>, mut begun: Option<(usize, Chunk)>) {
-        loop {
-            if let Some((begin, chunk)) = begun.take()
-                && let Err(error) = self.part(begin, chunk)
-            {
-                return self.filler_ends(Err(error));
-            }
-            let Some(begin) = self.next() else { return self.filler_ends(Ok(())) };
-            match self.unit.staging.take(self.bytes) {
-                Ok(Some(chunk)) => begun = Some((begin, chunk)),
+        while self.is_wanted() {
+            match self.unit.staging.take(self.route.bytes()) {
+                Ok(Some(chunk)) => self.part(chunk),
+                // The caller fills the rest.
+                Ok(None) if self.caller_waits => return,
                 Ok(None) => {
                     let unit = Arc::clone(&self.unit);
-                    return unit.staging.wait(self.bytes, move |chunk| {
+                    return unit.staging.wait(self.route.bytes(), move |chunk| {
                         let runner = self.runner.clone();
                         runner.run(move || match Arc::clone(&self.unit).gpu.enter() {
-                            Ok(_current) => self.fill_in_context(Some((begin, chunk))),
-                            Err(error) => self.filler_ends(Err(error)),
+                            Ok(_current) => {
+                                self.part(chunk);
+                                self.fill();
+                            }
+                            Err(error) => self.fail(error),
                         });
                     });
                 }
-                Err(error) => return self.filler_ends(Err(error)),
+                Err(error) => return self.fail(error),
             }
         }
     }
 
-    /// Where the next part begins, which is the caller's from now on.
-    fn next(&self) -> Option<usize> {
+    /// Fills and enqueues what is left, for a caller that waits. The context is current.
+    fn fill_all(&self) {
+        while self.is_wanted() {
+            match self.unit.staging.take(self.route.bytes()) {
+                Ok(Some(chunk)) => self.part(chunk),
+                // Those of others may come back by threads that wait for this one.
+                Ok(None) => match self.unit.staging.make(self.route.bytes()) {
+                    Ok(chunk) => self.part_through(&chunk),
+                    Err(error) => self.fail(error),
+                },
+                Err(error) => self.fail(error),
+            }
+        }
+        let last = self.progress.lock().last.clone();
+        if let Some(last) = last {
+            finish(&self.unit, &last, Role::ToDevice, true);
+        }
+        self.parts.wait();
+    }
+
+    /// Whether there is a part that no thread has begun.
+    fn is_wanted(&self) -> bool {
+        let progress = self.progress.lock();
+        progress.failed.is_none() && progress.left.len() > 0
+    }
+
+    /// The next part, which is the caller's from now on.
+    fn next(&self) -> Option<Section> {
         let mut progress = self.progress.lock();
-        let begin = progress.begun_bytes;
-        if begin >= self.bytes || progress.failed.is_some() {
+        if progress.failed.is_some() {
             return None;
         }
-        progress.begun_bytes += CHUNK_BYTES;
-        Some(begin)
+        let part = progress.left.next()?;
+        progress.filling += 1;
+        Some(part)
     }
 
-    /// Fills and enqueues the part that begins there. The context is current.
-    fn part(&self, begin: usize, chunk: Chunk) -> Result<(), Error> {
-        let bytes = (self.bytes - begin).min(CHUNK_BYTES);
-        let source = ptr::with_exposed_provenance::<u8>(self.from + begin);
-        // SAFETY: the source has so many bytes, readable until the event; the chunk is this part's, and as large.
-        unsafe { ptr::copy_nonoverlapping(source, chunk.address(), bytes) };
-        let (api, to, address) = (self.unit.gpu.api(), self.to + begin as u64, chunk.address().cast());
-        // SAFETY: the chunk is kept until this part is over, and the destination until the event.
-        let work = move |stream| unsafe { (api.base.copy_to_device)(to, address, bytes, stream) };
+    /// Fills and enqueues the next part, if there is one. The context is current.
+    fn part(&self, chunk: Chunk) {
+        let Some(part) = self.next() else { return };
+        self.enqueue(&part, chunk.address(), chunk);
+    }
+
+    /// As [`part`](Self::part), and waits until the chunk is used no more.
+    fn part_through(&self, chunk: &Chunk) {
+        let Some(part) = self.next() else { return };
+        if let Some(point) = self.enqueue(&part, chunk.address(), ()) {
+            point.wait();
+        }
+    }
+
+    /// Fills and enqueues a part, which keeps `kept`. The context is current, and the chunk the part's.
+    fn enqueue(&self, part: &Section, chunk: *mut u8, kept: impl Send + 'static) -> Option<SyncPoint> {
+        // SAFETY: the event has not happened before this part is over, and the chunk is this part's.
+        unsafe { self.route.fill(part, chunk) };
+        let api = self.unit.gpu.api();
+        // SAFETY: the chunk stays as it is until this part is over; the context is current.
+        let work = |stream| unsafe { self.route.to_device(part, chunk, &api.base, stream) };
         let end = self.parts.submission(move |outcome| {
-            drop(chunk);
+            drop(kept);
             outcome
         });
-        let order = Order { role: Role::ToDevice, waits: &self.points, what: &self.what, other: None };
-        let point = Stream::submit(&self.unit.gpu, order, work, end)?;
-        let mut progress = self.progress.lock();
-        if progress.last.as_ref().is_none_or(|last| last.number() < point.number()) {
-            progress.last = Some(point);
-        }
-        drop(progress);
+        let order = Order { role: Role::ToDevice, waits: &self.points, name: &self.name, other: None };
+        let submitted = Stream::submit(&self.unit.gpu, order, work, end);
         self.unit.poller.wake();
-        Ok(())
+        let point = submitted.as_ref().ok().cloned();
+        self.filled(submitted);
+        point
     }
 
-    /// The last of them tells that all is enqueued, or why not.
-    fn filler_ends(&self, outcome: Result<(), Error>) {
+    /// A part is enqueued, or was refused.
+    fn filled(&self, submitted: Result<SyncPoint, Error>) {
+        self.go_on(|progress| {
+            progress.filling -= 1;
+            match submitted {
+                Err(error) => _ = progress.failed.get_or_insert(error),
+                Ok(point) if progress.last.as_ref().is_some_and(|last| last.number() > point.number()) => {}
+                Ok(point) => progress.last = Some(point),
+            }
+        });
+    }
+
+    /// No more parts are begun.
+    fn fail(&self, error: Error) {
+        self.go_on(|progress| _ = progress.failed.get_or_insert(error));
+    }
+
+    /// Changes the progress. Who has all enqueued, or nothing more to enqueue, tells that, once.
+    fn go_on(&self, change: impl FnOnce(&mut Progress)) {
         let mut progress = self.progress.lock();
-        progress.fillers -= 1;
-        if let Err(error) = outcome {
-            progress.failed.get_or_insert(error);
-        }
-        let enqueuing = if progress.fillers == 0 { progress.enqueuing.take() } else { None };
+        change(&mut progress);
+        let is_all = progress.filling == 0 && (progress.left.len() == 0 || progress.failed.is_some());
+        let enqueuing = if is_all { progress.enqueuing.take() } else { None };
         let (failed, last) = (progress.failed.clone(), progress.last.clone());
         drop(progress);
         let Some(enqueuing) = enqueuing else { return };
@@ -168,8 +215,5 @@ impl Upload {
         };
         enqueuing.done(&enqueued);
         self.parts.enqueued(enqueued.as_ref());
-        if let Ok(last) = enqueued {
-            finish(&self.unit, &last, Role::ToDevice, self.caller_waits);
-        }
     }
 }

@@ -1,8 +1,9 @@
 //! A device of a client. Its handles keep the client alive.
 
 use std::fmt;
+use std::sync::Arc;
 
-use crate::backend::{DeviceAttribute, DeviceDescription};
+use crate::backend::{DeviceAttribute, DeviceDescription, DeviceKernel, KernelCode};
 use crate::memory::{Instance, MemorySpace};
 use purlin_async::event::StreamEventMap;
 use purlin_async::pool::ThreadPool;
@@ -85,6 +86,21 @@ impl Device {
     #[must_use]
     pub fn execution_streams(&self) -> &StreamEventMap {
         self.instance.execution_streams()
+    }
+
+    /// Whether its kernels are functions of the host: see
+    /// [`Backend::kernels_are_host_functions`](crate::backend::Backend::kernels_are_host_functions).
+    #[must_use]
+    pub fn kernels_are_host_functions(&self) -> bool {
+        self.instance.backend().kernels_are_host_functions()
+    }
+
+    /// Loads a kernel for this device: see [`Backend::load_kernel`](crate::backend::Backend::load_kernel).
+    ///
+    /// # Errors
+    /// As there.
+    pub fn load_kernel(&self, code: &KernelCode<'_>) -> StatusOr<Arc<dyn DeviceKernel>> {
+        self.instance.backend().load_kernel(self.index, code)
     }
 
     fn description(&self) -> &DeviceDescription {

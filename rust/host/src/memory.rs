@@ -40,6 +40,7 @@ impl Memory for HostMemory {
             // A user's allocator has a policy of its own.
             caching: self.source.is_none(),
             is_host_visible: true,
+            takes_strided_arrays: true,
         }
     }
 

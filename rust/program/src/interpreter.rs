@@ -304,7 +304,9 @@ impl<'a, R: Road> Interpreter<'a, R> {
                 outcome(unsafe { function(&frame) })
             });
         }
-        let KernelCode::Closure(closure) = kernel.code() else { unreachable!("all kernels of a program have code") };
+        let KernelCode::Closure(closure) = kernel.code() else {
+            unreachable!("all kernels of a program have code, and loading refuses that of devices on the host")
+        };
         let (mut reads, mut writes) = (SmallVec::<[&[u8]; 8]>::new(), SmallVec::<[&mut [u8]; 4]>::new());
         for Operand { slice, access, .. } in operands {
             let (address, size_bytes) = (self.address(slice), slice.size_bytes);

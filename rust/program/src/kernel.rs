@@ -1,4 +1,4 @@
-//! Kernels: native functions that take XLA:CPU's call frame, or Rust closures.
+//! Kernels: native functions that take XLA:CPU's call frame, Rust closures, or code of a device.
 //!
 //! A command calls its kernel once for each workgroup of its grid, with the operands in their order. The workgroups of
 //! a large native kernel are given out to several threads, and several runs may call a kernel at once. The code of a
@@ -12,6 +12,7 @@ use std::ffi::c_void;
 use std::fmt;
 use std::sync::Arc;
 
+use crate::kernels::KernelLoaderSpec;
 use purlin_base::{Error, StatusOr};
 
 /// A position in a grid of workgroups, or its size, in the layout of XLA:CPU.
@@ -100,7 +101,7 @@ pub struct Kernel {
     code: KernelCode,
 }
 
-/// The two kinds of code, and none.
+/// The kinds of code, and none.
 #[derive(Clone)]
 pub(crate) enum KernelCode {
     Native {
@@ -108,11 +109,38 @@ pub(crate) enum KernelCode {
         _owner: Arc<dyn Any + Send + Sync>,
     },
     Closure(Arc<KernelClosure>),
+    /// What devices load.
+    OfDevice(Arc<DeviceKernelCode>),
     /// Native code that does not exist yet. No program has such a kernel.
     Unbound,
 }
 
+/// The code of a kernel of devices, and its blocks of threads.
+pub(crate) struct DeviceKernelCode {
+    pub(crate) spec: KernelLoaderSpec,
+    pub(crate) block: [u32; 3],
+    pub(crate) shared_memory_bytes: u32,
+}
+
 impl Kernel {
+    /// A kernel of devices, which each device loads. `workgroups` of its command are the blocks of its grid, `block`
+    /// the threads of each, and `shared_memory_bytes` their dynamic shared memory. The addresses that the spec's
+    /// packing names are those of the command's operands, in their order. A program with such a kernel runs on
+    /// platforms that load kernels, and all its commands are then the device's.
+    ///
+    /// ```
+    /// use purlin::program::{Kernel, KernelLoaderSpec, KernelPayload};
+    ///
+    /// let spec = KernelLoaderSpec::new(KernelPayload::Ptx(".version 8.0 ...".into()), "scale", 2)?;
+    /// assert_eq!(Kernel::of_device(spec, [256, 1, 1], 0).name(), "scale");
+    /// # Ok::<(), purlin::Error>(())
+    /// ```
+    #[must_use]
+    pub fn of_device(spec: KernelLoaderSpec, block: [u32; 3], shared_memory_bytes: u32) -> Self {
+        let name = spec.kernel_name().into();
+        Self { name, code: KernelCode::OfDevice(Arc::new(DeviceKernelCode { spec, block, shared_memory_bytes })) }
+    }
+
     /// A native function, whose code stays mapped while `owner` has a reference.
     ///
     /// # Safety

@@ -3,7 +3,8 @@
 //! that pays.
 //!
 //! The ranges of a launch are, in this order: the memory of each parameter whose allocation is not empty, the memory of
-//! each result that is not empty, and the block of temporaries if there are any. If a parameter and a result share an
+//! each result that is not empty, the block of temporaries if there are any, and, where the device does the commands
+//! itself, its constants. If a parameter and a result share an
 //! allocation but have different addresses, the argument was not donated, and is copied to the result first.
 //!
 //! A launch fails with the error of the first command that fails, or with the panic of a kernel or library call.
@@ -24,13 +25,14 @@ use crate::collective::CollectiveLaunch;
 use crate::float_mode::with_flushed_denormals;
 use crate::interpreter::{Bases, Interpreter, Road, Straight};
 use crate::library::LibraryContext;
+use crate::lower::{Ids, Lowered, has_device_kernels, has_host_kernels};
 use crate::places::AllocationPlace;
 use crate::program::Program;
 use crate::watch::{Part, Watched};
 use purlin_async::task::census::{Occupation, Occupied};
-use purlin_base::{Error, fault, panics};
-use purlin_device::Device;
-use purlin_device::backend::{Launch, LaunchInfo};
+use purlin_base::{Error, StatusOr, fault, panics};
+use purlin_device::backend::{CommandList, Launch, LaunchInfo};
+use purlin_device::{Device, MemorySpace};
 
 /// A program and its devices: the part that all runs share.
 pub(crate) struct Launcher {
@@ -43,6 +45,8 @@ pub(crate) struct Launcher {
     pub(crate) partition_count: usize,
     /// The runs that are executing commands now, unless the program is straight.
     watched: Watched,
+    /// The program as each device does it, in the order of `devices`; empty where the host executes it.
+    lowered: Vec<Lowered>,
 }
 
 /// A device's part in a launch.
@@ -76,6 +80,11 @@ impl Launch for Launcher {
         // SAFETY: the caller's promise.
         unsafe { self.run(info, addresses, None) }
     }
+
+    fn commands(&self, device: u16) -> Option<&CommandList> {
+        let participant = self.participants.get(usize::from(device))?;
+        self.lowered.get(participant.number as usize).map(|lowered| &lowered.list)
+    }
 }
 
 impl Launch for InContext {
@@ -92,6 +101,10 @@ impl Launch for InContext {
                 some => self.launcher.run_watched(info, addresses, user, some),
             }
         }
+    }
+
+    fn commands(&self, device: u16) -> Option<&CommandList> {
+        self.launcher.commands(device)
     }
 }
 
@@ -112,7 +125,40 @@ impl Launcher {
                 Participant { number, replica_id: number / partitions, partition_id: number % partitions };
         }
         let (is_straight, watched) = (program.is_straight(), Watched::default());
-        Self { program, devices, participants, is_straight, partition_count, watched }
+        Self { program, devices, participants, is_straight, partition_count, watched, lowered: Vec::new() }
+    }
+
+    /// The same, with the devices' own commands where they load kernels; constants are in `spaces`, one for each
+    /// device.
+    ///
+    /// # Errors
+    /// `Unimplemented`: the program has kernels of devices, and these call functions of the host. As [`Lowered::of`].
+    pub(crate) fn lowered(mut self, spaces: &[&MemorySpace]) -> StatusOr<Self> {
+        let (program, has_theirs) = (&self.program, has_device_kernels(&self.program));
+        if self.devices.first().is_none_or(Device::kernels_are_host_functions) {
+            return match has_theirs {
+                false => Ok(self),
+                true => Err(Error::unimplemented(format!(
+                    "'{}' cannot be loaded: it has kernels of devices, and those of {} are functions of the host",
+                    program.name(),
+                    self.devices[0]
+                ))),
+            };
+        }
+        if !has_theirs && has_host_kernels(program) {
+            return Ok(self);
+        }
+        for (device, space) in self.devices.iter().zip(spaces) {
+            let participant = self.participants[device.id() as usize];
+            let ids = Ids { replica: participant.replica_id, partition: participant.partition_id };
+            self.lowered.push(Lowered::of(program, device, space, ids)?);
+        }
+        Ok(self)
+    }
+
+    /// The program as each device does it; none where the host executes it.
+    pub(crate) fn lowered_programs(&self) -> &[Lowered] {
+        &self.lowered
     }
 
     /// # Safety

@@ -20,8 +20,9 @@
 //! | `allocation` | [`Allocation`], [`Slice`]: the memory that a program names |
 //! | `operand` | [`Operand`]: the bytes that a command accesses, and how |
 //! | `float_mode` | denormal numbers are treated as zero while commands run |
-//! | `kernel` | [`Kernel`]: native code with XLA:CPU's frame, or a closure |
 //! | `kernels` | descriptions of kernels for GPUs and other platforms, and registries of kernels |
+//! | `kernel` | [`Kernel`]: native code with XLA:CPU's frame, a closure, or code of a device |
+//! | `loaded_kernel` | [`LoadedKernel`]: a kernel that is loaded for a device, and launches of it alone |
 //! | `library` | [`LibraryCall`]: work other than kernels, such as a sort |
 //! | `collective` | [`Collective`]: devices of one launch exchange arrays |
 //! | `command` | [`Command`], [`Sequence`]: the steps of a program |
@@ -40,6 +41,7 @@
 //! | `interpreter` | executes commands |
 //! | `launch` | one run on one device, once its memory is allocated |
 //! | `runs` | the runs in flight |
+//! | `lower` | the commands of a device that loads kernels, in place of a program's |
 //! | `loaded` | [`LoadedExecutable`]: a program on devices |
 //! | `execute` | [`LoadedExecutable::execute`]: a run, from arguments to outputs |
 
@@ -61,6 +63,8 @@ mod kernels;
 mod launch;
 mod library;
 mod loaded;
+mod loaded_kernel;
+mod lower;
 mod operand;
 mod places;
 mod plan;
@@ -90,6 +94,7 @@ pub use kernels::{
 };
 pub use library::{LibraryCall, LibraryContext, OperandBytes};
 pub use loaded::LoadedExecutable;
+pub use loaded_kernel::{KernelLaunch, KernelOperand, LoadedKernel};
 pub use operand::{Operand, OperandAccess};
 pub use program::Program;
 pub use signature::{Alias, ArraySpec, ProgramSignature};

@@ -15,7 +15,7 @@ use crate::signature::ArraySpec;
 use purlin_async::event::Event;
 use purlin_async::task::census;
 use purlin_base::{Error, StatusOr};
-use purlin_device::{Device, MemorySpace};
+use purlin_device::{Device, MemorySpace, RawBuffer};
 
 /// An executable that is bound to devices. Clones share it. [`execute`](Self::execute) starts a run. Runs in flight
 /// keep the code, so this may be dropped before they end.
@@ -66,6 +66,8 @@ pub(crate) struct Target {
     pub(crate) parameter_spaces: Vec<MemorySpace>,
     pub(crate) result_spaces: Vec<MemorySpace>,
     pub(crate) temporary_space: MemorySpace,
+    /// The program's constants, where the device does its commands itself.
+    pub(crate) constants: Vec<RawBuffer>,
 }
 
 impl Target {
@@ -93,7 +95,10 @@ impl LoadedExecutable {
     /// `partition_count` is 0, or the number of devices is no multiple of it. `NotFound`: a device has no memory of a
     /// kind that the signature names. `InvalidArgument` also: the groups of a collective do not fit the devices.
     /// `Unimplemented`: there are several devices, the program has collectives, and the backend's launches cannot wait
-    /// for each other, as the simulator's.
+    /// for each other, as the simulator's; the program has kernels of devices
+    /// ([`Kernel::of_device`](crate::Kernel::of_device)), and those of these devices are functions of the host; or the
+    /// devices load kernels, the program has some, and a command, which is named, can only be done by the host. As
+    /// [`LoadedKernel::load`](crate::LoadedKernel::load).
     ///
     /// # Examples
     /// ```
@@ -125,8 +130,13 @@ impl LoadedExecutable {
         check_collectives(program, devices, partition_count).map_err(|error| {
             Error::new(error.code(), format!("'{}' cannot be loaded: {}", program.name(), error.message()))
         })?;
-        let targets = devices.iter().map(|device| Target::of(program, device)).collect::<StatusOr<Vec<_>>>()?;
-        let launcher = Arc::new(Launcher::new(program.clone(), devices.to_vec(), partition_count));
+        let mut targets = devices.iter().map(|device| Target::of(program, device)).collect::<StatusOr<Vec<_>>>()?;
+        let launcher = Launcher::new(program.clone(), devices.to_vec(), partition_count);
+        let spaces: Vec<&MemorySpace> = targets.iter().map(|target| &target.temporary_space).collect();
+        let launcher = Arc::new(launcher.lowered(&spaces)?);
+        for (target, lowered) in targets.iter_mut().zip(launcher.lowered_programs()) {
+            target.constants.clone_from(&lowered.constants);
+        }
         if !launcher.program.is_straight() {
             let launcher = Arc::downgrade(&launcher);
             census::enlist(launcher);
@@ -243,6 +253,7 @@ impl Target {
             result_spaces: spaces(&signature.results)?,
             temporary_space: named.map_or_else(|| Ok(device.default_memory_space()), space)?,
             device: device.clone(),
+            constants: Vec::new(),
         })
     }
 }

@@ -21,15 +21,15 @@ pub use purlin_async::{event, executors, future, pool, services, stall, task, tr
 pub use purlin_base::{fault, label, status};
 pub use purlin_device::{backend, buffer, client, device, memory, platform, raw_buffer, staging, transfer};
 
-pub use purlin_array::{DType, Element, HostArray, Layout, Shape, StridedPlan};
+pub use purlin_array::{DType, Element, HostArray, Layout, Section, Sections, Shape, StridedPlan};
 pub use purlin_async::{
     AlreadySet, AsyncValue, AsyncValueRef, AsyncWorkRunner, CancelRegistration, CancelSource, CancelToken, Clock,
     CountDown, DefinitionStream, ElasticPool, ElasticPoolOptions, ErrorPolicy, Event, EventPromise, EventState,
-    Executor, Future, InlineExecutor, JoinOptions, Joined, ManualClock, PendingPermit, Permit, Priority, Promise,
-    Semaphore, SerialQueue, SharedPromise, ShutdownMode, ShutdownOptions, StallReport, StreamEventMap, SystemClock,
-    Task, TaskOptions, ThreadPool, ThreadPoolAsyncWorkRunner, ThreadPoolOptions, Timer, Timers, UserContext,
-    UserContextScope, Watchdog, WatchdogAction, WatchdogOptions, after_all, dump_stalls, future_on, join_futures,
-    run_when_ready, spawn, stalls, try_spawn, when_all, when_all_with, with_user_context,
+    Executor, Future, InlineExecutor, JoinOptions, Joined, ManualClock, OnceMap, PendingPermit, Permit, Priority,
+    Promise, Semaphore, SerialQueue, SharedPromise, ShutdownMode, ShutdownOptions, StallReport, StreamEventMap,
+    SystemClock, Task, TaskOptions, ThreadPool, ThreadPoolAsyncWorkRunner, ThreadPoolOptions, Timer, Timers,
+    UserContext, UserContextScope, Watchdog, WatchdogAction, WatchdogOptions, after_all, dump_stalls, future_on,
+    join_futures, run_when_ready, spawn, stalls, try_spawn, when_all, when_all_with, with_user_context,
 };
 pub use purlin_base::{Error, Label, SourceLocation, StatusCode, StatusOr};
 #[cfg(feature = "cuda")]

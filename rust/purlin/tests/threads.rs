@@ -3,13 +3,14 @@
 
 use std::marker::PhantomData;
 
-use purlin::backend::{Backend, Memory};
+use purlin::backend::{Backend, CommandList, DeviceKernel, KernelCommand, Memory};
 use purlin::event::EventFuture;
 use purlin::future::FutureRef;
 use purlin::host::{ByteSource, HostBackend, SystemSource};
 use purlin::interchange::{DlpackTensor, FileAccess, NpyReadOptions, SafetensorsFile, Tensor, WriteOptions};
 use purlin::program::{
-    Executable, ExecuteOptions, Execution, Kernel, LibraryCall, LoadedExecutable, Outputs, Program, ProgramBuilder,
+    Executable, ExecuteOptions, Execution, Kernel, KernelLaunch, LibraryCall, LoadedExecutable, LoadedKernel, Outputs,
+    Program, ProgramBuilder,
 };
 use purlin::sim::{SimBackend, SimDriver, SimOptions, SimReport};
 use purlin::*;
@@ -94,6 +95,7 @@ const TYPES: &[(&str, bool, bool)] = types![
     Mutability,
     NullBackend,
     OnDone,
+    OnceMap<i32, i32>,
     OomPolicy,
     PendingPermit,
     Permit,
@@ -101,6 +103,8 @@ const TYPES: &[(&str, bool, bool)] = types![
     Promise<i32>,
     RawBuffer,
     RawBufferPromise,
+    Section,
+    Sections,
     Semaphore,
     SerialQueue,
     Shape,
@@ -140,10 +144,12 @@ const TYPES: &[(&str, bool, bool)] = types![
     dyn Backend,
     dyn ByteSource,
     dyn Clock,
+    dyn DeviceKernel,
     dyn Executor,
     dyn LibraryCall,
     dyn Memory,
     // What is not at the top of the crate.
+    CommandList,
     DlpackTensor,
     EventFuture,
     Executable,
@@ -153,7 +159,10 @@ const TYPES: &[(&str, bool, bool)] = types![
     FutureRef<'static, i32>,
     HostBackend,
     Kernel,
+    KernelCommand,
+    KernelLaunch,
     LoadedExecutable,
+    LoadedKernel,
     NpyReadOptions,
     Outputs,
     Program,
@@ -172,6 +181,14 @@ const TYPES: &[(&str, bool, bool)] = types![
 fn all_types_are_send_and_sync_but_three() {
     let others: Vec<_> = TYPES.iter().filter(|(_, send, sync)| !(*send && *sync)).copied().collect();
     assert_eq!(others, EXCEPTIONS);
+}
+
+#[cfg(feature = "cuda")]
+#[test]
+fn all_types_of_cuda_are_send_and_sync() {
+    use purlin::cuda::{CompileCache, Compiler, CudaBackend, KernelSource, Ptx};
+    let types: &[(&str, bool, bool)] = types![CompileCache, Compiler, CudaBackend, KernelSource, Ptx];
+    assert!(types.iter().all(|(_, send, sync)| *send && *sync), "{types:?}");
 }
 
 #[test]

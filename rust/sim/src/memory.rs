@@ -48,7 +48,12 @@ impl SimMemory {
 
 impl Memory for SimMemory {
     fn properties(&self) -> MemoryProperties {
-        MemoryProperties { is_host_visible: self.is_host_visible, ..Default::default() }
+        MemoryProperties {
+            is_host_visible: self.is_host_visible,
+            // In the order of the operations, so that the host's array is read as late as on hardware.
+            takes_strided_arrays: true,
+            ..Default::default()
+        }
     }
 
     fn map(&self, size_bytes: usize, alignment_bytes: usize) -> StatusOr<Arc<dyn Extent>> {

@@ -183,10 +183,15 @@ pub(crate) fn the_first_to_wait_is_served_first(fixture: &Fixture) {
     let small = RawBuffer::allocate_with(&space, 64, &options(OomPolicy::Wait)).unwrap();
     drop(a);
     assert!(!small.allocation_event().is_ready(), "the large one came first");
-    drop(b);
+    let late = RawBuffer::allocate_with(&space, 64, &options(OomPolicy::Wait)).unwrap();
+    assert!(!late.allocation_event().is_ready(), "others wait already, though there is room for it");
+    let at_once = RawBuffer::allocate(&space, 64).unwrap();
+    assert!(at_once.allocation_event().is_ready(), "what does not wait takes what it finds");
+    drop((at_once, b));
     assert!(large.allocation_event().is_ready() && !small.allocation_event().is_ready());
     drop(large);
     assert_eq!(small.allocation_event().wait(), Ok(()));
+    assert_eq!(late.allocation_event().wait(), Ok(()));
 }
 
 pub(crate) fn who_gives_up_waiting_lets_others_pass(fixture: &Fixture) {

@@ -26,7 +26,6 @@ impl Code {
     pub(crate) const NOT_FOUND: Self = Self(500);
     pub(crate) const NOT_READY: Self = Self(600);
     pub(crate) const ILLEGAL_ADDRESS: Self = Self(700);
-    pub(crate) const LAUNCH_OUT_OF_RESOURCES: Self = Self(701);
     pub(crate) const PEER_ACCESS_ALREADY_ENABLED: Self = Self(704);
     pub(crate) const CONTEXT_IS_DESTROYED: Self = Self(709);
     pub(crate) const HOST_MEMORY_ALREADY_REGISTERED: Self = Self(712);

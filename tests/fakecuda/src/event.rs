@@ -36,6 +36,13 @@ pub(crate) struct Event {
 }
 
 impl State {
+    /// CAPTURED_EVENT for what an event cannot tell that was recorded in a capture.
+    fn forbid_captured(&mut self, call: &Call, event: usize) -> Answer {
+        let Some((capture, ..)) = self.event(call, event)?.captured else { return Ok(()) };
+        self.spoil(capture);
+        Err(Code::CAPTURED_EVENT)
+    }
+
     /// The event; INVALID_HANDLE without one. Its device is in order, and its context retained.
     fn event(&mut self, call: &Call, handle: usize) -> Answer<&mut Event> {
         let device = self.events.get(&handle).ok_or(Code::INVALID_HANDLE)?.device;
@@ -87,10 +94,8 @@ pub(crate) fn record(call: &Call, handle: usize, stream: usize) -> Answer {
 
 pub(crate) fn query(call: &Call, handle: usize) -> Answer {
     let mut state = call.driver.state.lock();
+    state.forbid_captured(call, handle)?;
     let event = state.event(call, handle)?;
-    if event.captured.is_some() {
-        return Err(Code::CAPTURED_EVENT);
-    }
     let Some(Record { point, clock, .. }) = event.record.clone() else { return Ok(()) };
     if !state.is_over(point) {
         return Err(Code::NOT_READY);
@@ -101,10 +106,8 @@ pub(crate) fn query(call: &Call, handle: usize) -> Answer {
 
 pub(crate) fn synchronise(call: &Call, handle: usize) -> Answer {
     let mut state = call.driver.state.lock();
+    state.forbid_captured(call, handle)?;
     let event = state.event(call, handle)?;
-    if event.captured.is_some() {
-        return Err(Code::CAPTURED_EVENT);
-    }
     let device = event.device;
     let Some(Record { point, clock, .. }) = event.record.clone() else { return Ok(()) };
     let mut state = call.driver.wait_until(state, device, |state| state.is_over(point))?;
@@ -126,9 +129,13 @@ pub(crate) fn wait(call: &Call, stream: usize, handle: usize, flags: u32) -> Ans
         return state.capture_wait(stream, captured);
     }
     let record = event.record.clone();
-    if state.streams[&stream].capture.is_some() {
+    if let Some(capture) = state.streams[&stream].capture {
+        if record.is_none() {
+            return Ok(());
+        }
         // Work outside of the capture cannot be waited for inside.
-        return if record.is_none() { Ok(()) } else { Err(Code::STREAM_CAPTURE_ISOLATION) };
+        state.spoil(capture);
+        return Err(Code::STREAM_CAPTURE_ISOLATION);
     }
     let Some(Record { point, clock, .. }) = record else { return Ok(()) };
     if state.controls.ignores_wait() {

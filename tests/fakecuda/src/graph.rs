@@ -124,7 +124,7 @@ impl State {
         if hit.is_empty() { Ok(()) } else { Err(Code::STREAM_CAPTURE_UNSUPPORTED) }
     }
 
-    fn spoil(&mut self, capture: usize) {
+    pub(crate) fn spoil(&mut self, capture: usize) {
         if let Some(capture) = self.captures.get_mut(&capture) {
             capture.is_spoiled = true;
         }
@@ -213,11 +213,16 @@ pub(crate) fn end(call: &Call, stream: usize) -> Answer<usize> {
     let mut state = call.driver.state.lock();
     let (stream, _) = state.working_stream(call.driver, stream)?;
     let id = state.streams[&stream].capture.ok_or(Code::ILLEGAL_STATE)?;
-    let capture = state.captures.get(&id).ok_or(Code::STREAM_CAPTURE_INVALIDATED)?;
+    let capture = state.captures.get_mut(&id).ok_or(Code::STREAM_CAPTURE_INVALIDATED)?;
     if capture.origin != stream {
+        // Driver 580 goes on with nothing of it.
+        capture.is_spoiled = true;
         return Err(Code::STREAM_CAPTURE_UNMATCHED);
     }
     if capture.mode != RELAXED && capture.thread != thread::current().id() {
+        // Driver 580 ends it nevertheless.
+        state.captures.remove(&id);
+        state.leave(id);
         return Err(Code::STREAM_CAPTURE_WRONG_THREAD);
     }
     let is_whole = |(of, branch): (&usize, &Branch)| *of == stream || branch.waited == Some(branch.nodes);

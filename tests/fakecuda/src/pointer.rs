@@ -31,8 +31,8 @@ mod attribute {
 const HOST: u32 = 1;
 const DEVICE: u32 = 2;
 
-/// Writes one attribute each to the places of `data`. For a pointer that the driver does not know they are 0, and the
-/// device is -2.
+/// Writes one attribute each to the places of `data`. For a pointer that the driver does not know they are 0, the
+/// device is -2, and its range's size is not written, as driver 580 does it.
 pub(crate) fn attributes(call: &Call, count: u32, numbers: In<u32>, data: In<*mut c_void>, pointer: u64) -> Answer {
     let count = count as usize;
     if count == 0 {
@@ -68,7 +68,7 @@ fn write(number: u32, place: *mut c_void, block: Option<&Block>, pointer: u64) -
             Out::new(place.cast::<i32>()).set(ordinal)
         }
         attribute::RANGE_START => wide(block.map_or(0, |block| block.span.start)),
-        attribute::RANGE_SIZE => wide(block.map_or(0, Block::size_bytes)),
+        attribute::RANGE_SIZE => block.map_or(Ok(()), |block| wide(block.size_bytes())),
         // One byte each, as C's bool.
         attribute::MAPPED => Out::new(place.cast::<u8>()).set(u8::from(block.is_some())),
         attribute::RDMA_CAPABLE | attribute::IPC_CAPABLE => Out::new(place.cast::<u8>()).set(0),

@@ -33,17 +33,20 @@
 //! # Ok::<(), purlin::Error>(())
 //! ```
 //!
-//! Files: `host_array.rs` the description, `plan.rs` what is moved in which boxes, `kernel.rs` the loops, `tile.rs`
-//! square transpositions, `narrow.rs` and `pack.rs` elements narrower than a byte.
+//! Files: `host_array.rs` the description, `plan.rs` what is moved in which boxes, `section.rs` parts that fit into
+//! blocks of memory, `kernel.rs` the loops, `tile.rs` square transpositions, `narrow.rs` and `pack.rs` elements that
+//! are narrower than a byte.
 
 mod host_array;
 mod kernel;
 mod narrow;
 mod pack;
 mod plan;
+mod section;
 #[cfg(test)]
 mod tests;
 mod tile;
 
 pub use host_array::HostArray;
 pub use plan::StridedPlan;
+pub use section::{Section, Sections};

@@ -12,7 +12,7 @@ use std::{ptr, slice};
 
 use crate::strided::kernel::{Dim, Ends, across, each, move_box, parts};
 use crate::strided::pack::Packing;
-use crate::strided::plan::StridedPlan;
+use crate::strided::plan::{StridedPlan, with_loop};
 
 const STAGE_BYTES: usize = 16 * 1024;
 /// A square of this side is a stage.
@@ -40,16 +40,8 @@ pub(super) unsafe fn move_narrow<const GATHER: bool>(
     let rows_begin_on_bytes =
         plan.dims().first().is_some_and(|first| first.count.is_multiple_of(packing.elements_per_byte()));
     if rows_begin_on_bytes && across(plan.dims()).is_some() {
-        // Boxes are found for a device where every element has a byte, from address 0, so addresses are numbers.
-        let numbers = Ends { host: ends.host, device: ptr::null_mut() };
-        let device_of =
-            |number: *mut u8| ends.device.wrapping_add((number.addr() - elements.start) / packing.elements_per_byte());
-        plan.boxes(numbers, elements.clone(), &mut |dims, ends| {
-            // SAFETY: the caller's promise: boxes are parts of the range. They begin and end on bytes, as the range
-            // does and all rows do.
-            unsafe { move_narrow_box::<GATHER>(packing, dims, ends, &device_of, &mut stage) };
-        });
-        return;
+        // SAFETY: the caller's promise. The range begins and ends on bytes, as all rows do.
+        return unsafe { move_narrow_boxes::<GATHER>(plan, packing, ends, elements, None, &mut stage) };
     }
     for start in elements.clone().step_by(STAGE_BYTES) {
         let part = start..elements.end.min(start.saturating_add(STAGE_BYTES));
@@ -70,6 +62,51 @@ pub(super) unsafe fn move_narrow<const GATHER: bool>(
             }
         }
     }
+}
+
+/// Moves several runs of a transposition whose rows begin on bytes: `first`, and one more for each further step of
+/// `near`, which stand one after the other at `ends.device`. Runs begin and end on bytes.
+///
+/// # Safety
+/// As [`StridedPlan::gather_section`] if `GATHER`, else as [`StridedPlan::scatter_section`].
+pub(super) unsafe fn move_narrow_runs<const GATHER: bool>(
+    plan: &StridedPlan,
+    packing: Packing,
+    ends: Ends,
+    first: Range<usize>,
+    near: Dim,
+) {
+    let mut stage: Stage = [const { MaybeUninit::uninit() }; STAGE_BYTES];
+    // SAFETY: the caller's promise.
+    unsafe { move_narrow_boxes::<GATHER>(plan, packing, ends, first, Some(near), &mut stage) };
+}
+
+/// Moves a range, which begins and ends on bytes, of a transposition whose rows do; for each step of `near`, if there
+/// is one, with the bytes of the next step behind those of the last.
+///
+/// # Safety
+/// As [`move_narrow`], for the elements of all steps.
+unsafe fn move_narrow_boxes<const GATHER: bool>(
+    plan: &StridedPlan,
+    packing: Packing,
+    ends: Ends,
+    elements: Range<usize>,
+    near: Option<Dim>,
+    stage: &mut Stage,
+) {
+    // Boxes are found for a device where every element has a byte, from address 0, so addresses are numbers.
+    let numbers = Ends { host: ends.host, device: ptr::null_mut() };
+    let device_of =
+        |number: *mut u8| ends.device.wrapping_add((number.addr() - elements.start) / packing.elements_per_byte());
+    plan.boxes(numbers, elements.clone(), &mut |dims, ends| match near {
+        // SAFETY: the caller's promise: boxes are parts of the range.
+        None => unsafe { move_narrow_box::<GATHER>(packing, dims, ends, &device_of, stage) },
+        Some(near) => {
+            let dims = with_loop(dims, near, 1);
+            // SAFETY: as above, for all steps.
+            unsafe { move_narrow_box::<GATHER>(packing, &dims, ends, &device_of, stage) };
+        }
+    });
 }
 
 /// Moves a box whose rows begin and end on bytes, by squares if it is a transposition, else by parts of rows.

@@ -14,8 +14,9 @@ use smallvec::SmallVec;
 use crate::layout::Layout;
 use crate::strided::host_array::HostArray;
 use crate::strided::kernel::{Dim, Ends, across, move_box};
-use crate::strided::narrow::move_narrow;
+use crate::strided::narrow::{move_narrow, move_narrow_runs};
 use crate::strided::pack::Packing;
+use crate::strided::section::{Section, Sections, Steps};
 use crate::strided::tile;
 use purlin_base::status::StatusOr;
 
@@ -46,7 +47,7 @@ pub struct StridedPlan {
     element_count: usize,
 }
 
-type Dims = SmallVec<[Dim; 8]>;
+pub(super) type Dims = SmallVec<[Dim; 8]>;
 
 impl StridedPlan {
     /// The plan for moving `array` to a device's memory in `layout` and back.
@@ -75,6 +76,21 @@ impl StridedPlan {
         }
         let packing = Packing::of(shape.dtype());
         Ok(Self { dims, element_bytes, packing, element_count: shape.element_count() as usize })
+    }
+
+    /// The plan for `size_bytes` bytes that stand together on both sides: as an array of so many `u8`.
+    ///
+    /// # Panics
+    /// `size_bytes > isize::MAX`, more than any memory has.
+    #[must_use]
+    pub fn dense(size_bytes: usize) -> Self {
+        assert!(isize::try_from(size_bytes).is_ok(), "no memory has {size_bytes} bytes");
+        let dims = if size_bytes > 1 {
+            Dims::from_slice(&[Dim { count: size_bytes, host_stride: 1, device_stride: 1 }])
+        } else {
+            Dims::new()
+        };
+        Self { dims, element_bytes: 1, packing: None, element_count: size_bytes }
     }
 
     /// Number of elements.
@@ -123,6 +139,96 @@ impl StridedPlan {
         let step = step.checked_next_multiple_of(near).unwrap_or(step);
         // A step that cannot be rounded up is more than the array has.
         step.checked_next_multiple_of(self.packing.map_or(1, Packing::elements_per_byte)).unwrap_or(step)
+    }
+
+    /// Parts that together are the array, each of which has at most `most_bytes` bytes in the device's memory: for a
+    /// road that leads through blocks of so many bytes. They may be moved in any order, or by several threads at once.
+    /// An array of at most `most_bytes` bytes is one run. An empty array has no parts.
+    ///
+    /// The runs of a part are as long as the host's order permits: a part reads, or writes, whole cache lines of the
+    /// host, however different its order is.
+    ///
+    /// ```
+    /// use purlin::{DType, HostArray, Layout, Shape, StridedPlan};
+    ///
+    /// let nibbles = HostArray::new(&Shape::new(DType::U4, &[100])?, None)?;
+    /// let plan = StridedPlan::new(&nibbles, &Layout::row_major(1))?;
+    /// let host: Vec<u8> = (0..100).map(|at| at % 16).collect();
+    /// let (mut block, mut device) = ([0_u8; 16], [0_u8; 50]);
+    /// for section in plan.sections(16) {
+    ///     // SAFETY: the array is in `host`, and the section in `block`.
+    ///     unsafe { plan.gather_section(host.as_ptr(), block.as_mut_ptr(), &section) };
+    ///     let mut begin = 0;
+    ///     for run in section.runs() {
+    ///         let to = plan.device_bytes(&run);
+    ///         device[to.clone()].copy_from_slice(&block[begin..begin + to.len()]);
+    ///         begin += to.len();
+    ///     }
+    /// }
+    /// assert_eq!(device[..9], [0x10, 0x32, 0x54, 0x76, 0x98, 0xba, 0xdc, 0xfe, 0x10]);
+    /// # Ok::<(), purlin::Error>(())
+    /// ```
+    ///
+    /// # Panics
+    /// `most_bytes < 16`, the size of the largest element.
+    #[must_use]
+    pub fn sections(&self, most_bytes: usize) -> Sections {
+        assert!(most_bytes >= 16, "a part of {most_bytes} bytes has no room for an element");
+        let per_byte = self.packing.map_or(1, Packing::elements_per_byte);
+        let most = most_bytes.saturating_mul(per_byte) / self.element_bytes.max(1);
+        if self.element_count <= most {
+            return Sections::of_runs(self.element_count, most.max(1));
+        }
+        let near = self.near().map(|(_, steps)| steps);
+        // A run may end wherever a byte does, and the rows of a transposition must begin on bytes.
+        let rows_begin_on_bytes = self.dims.first().is_some_and(|first| first.count.is_multiple_of(per_byte));
+        match near {
+            Some(near) if near.inside.saturating_mul(near.side) > most && rows_begin_on_bytes => {
+                Sections::of_steps(self.element_count, near, most, per_byte, tile::SIDE_BYTES)
+            }
+            _ => {
+                // Whole sides of tiles, where they fit.
+                let unit = near.map_or(per_byte, |near| near.inside.saturating_mul(near.side));
+                let unit = unit.checked_next_multiple_of(per_byte).unwrap_or(usize::MAX);
+                Sections::of_runs(self.element_count, if unit <= most { most / unit * unit } else { most })
+            }
+        }
+    }
+
+    /// The loop to run by tiles with the first.
+    fn near(&self) -> Option<(Dim, Steps)> {
+        let near = self.dims[across(&self.dims)? + 1];
+        let inside = near.device_stride / self.element_bytes;
+        let side = near.count.min(tile::SIDE_BYTES / self.element_bytes);
+        Some((near, Steps { inside, count: near.count, side }))
+    }
+
+    /// Moves the elements of a part from the host's order to a block of memory, in which its runs stand one after the
+    /// other.
+    ///
+    /// # Panics
+    /// `section` is no part of this array.
+    ///
+    /// # Safety
+    /// As [`gather`](Self::gather), with the elements of the part; `block` has as many writable bytes as the
+    /// [bytes](Self::device_bytes) of all of its runs are.
+    pub unsafe fn gather_section(&self, host: *const u8, block: *mut u8, section: &Section) {
+        // SAFETY: the caller's promise.
+        unsafe { self.move_section::<true>(Ends { host: host.cast_mut(), device: block }, section) };
+    }
+
+    /// Moves the elements of a part from a block of memory, in which its runs stand one after the other, to the host's
+    /// order. The host's bytes between elements stay as they are.
+    ///
+    /// # Panics
+    /// As [`gather_section`](Self::gather_section).
+    ///
+    /// # Safety
+    /// As [`scatter`](Self::scatter), with the elements of the part; `block` has as many readable bytes as the
+    /// [bytes](Self::device_bytes) of all of its runs are.
+    pub unsafe fn scatter_section(&self, block: *const u8, host: *mut u8, section: &Section) {
+        // SAFETY: the caller's promise.
+        unsafe { self.move_section::<false>(Ends { host, device: block.cast_mut() }, section) };
     }
 
     /// Moves the elements of that range from the host's order to the device's.
@@ -209,6 +315,32 @@ impl StridedPlan {
         });
     }
 
+    /// # Safety
+    /// As [`gather_section`](Self::gather_section) or [`scatter_section`](Self::scatter_section).
+    unsafe fn move_section<const GATHER: bool>(&self, ends: Ends, section: &Section) {
+        let mut runs = section.runs();
+        let Some(first) = runs.next() else { return };
+        self.check(&first);
+        let Some(last) = runs.next_back() else {
+            // SAFETY: the caller's promise.
+            return unsafe { self.move_range::<GATHER>(ends, first) };
+        };
+        self.check(&last);
+        let loops = self.near().filter(|(_, steps)| section.is_of(*steps));
+        let (near, _) = loops.unwrap_or_else(|| panic!("{section:?} is no part of this array"));
+        // The same loop, with the next run of the block for the next step.
+        let near = Dim { count: section.runs().len(), device_stride: first.len() * self.element_bytes, ..near };
+        if let Some(packing) = self.packing {
+            // SAFETY: the caller's promise.
+            return unsafe { move_narrow_runs::<GATHER>(self, packing, ends, first, near) };
+        }
+        let device = ends.device.wrapping_sub(first.start * self.element_bytes);
+        self.boxes(Ends { device, ..ends }, first, &mut |dims, ends| {
+            // SAFETY: the caller's promise: together, the boxes are the first run, and with the loop all of them.
+            unsafe { move_box::<GATHER>(&with_loop(dims, near, self.element_bytes), self.element_bytes, ends) };
+        });
+    }
+
     /// Calls `body` for the boxes that a range of at least one element falls apart into: their loops, and where their
     /// first element is. `ends` is where number 0 is, on a device where every element has `element_bytes`.
     pub(super) fn boxes(&self, ends: Ends, elements: Range<usize>, body: &mut impl FnMut(&[Dim], Ends)) {
@@ -244,4 +376,14 @@ impl StridedPlan {
             self.boxes_of(depth - 1, ends.at(dim, last), 0..end, body);
         }
     }
+}
+
+/// A box that is repeated by another loop. Its first loop is the device's contiguous one, as those of a plan.
+pub(super) fn with_loop(dims: &[Dim], outer: Dim, element_bytes: usize) -> Dims {
+    let mut dims = Dims::from_slice(dims);
+    if dims.is_empty() {
+        dims.push(Dim { count: 1, host_stride: 0, device_stride: element_bytes });
+    }
+    dims.push(outer);
+    dims
 }

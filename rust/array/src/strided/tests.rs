@@ -2,6 +2,8 @@
 
 #![allow(unsafe_code, reason = "elements are moved by address")]
 
+use std::ops::Range;
+
 use super::{HostArray, StridedPlan};
 use crate::dtype::DType;
 use crate::layout::Layout;
@@ -208,6 +210,114 @@ fn any_writable_array_is_scattered_as_element_by_element() {
     }
 }
 
+/// All sections of a plan, moved through a block of `most_bytes`.
+fn through_blocks(plan: &StridedPlan, most_bytes: usize, mut body: impl FnMut(&super::Section, &[Range<usize>])) {
+    for section in plan.sections(most_bytes) {
+        let runs: Vec<_> = section.runs().map(|run| plan.device_bytes(&run)).collect();
+        assert!(runs.iter().map(Range::len).sum::<usize>() <= most_bytes, "{section:?} of {most_bytes}");
+        body(&section, &runs);
+    }
+}
+
+/// Every byte of the block is written but those of no run, which stay.
+fn gather_through(plan: &StridedPlan, most_bytes: usize, array: &HostArray, host: &[u8]) -> Vec<u8> {
+    let mut device = vec![0xcc; array.shape().size_bytes()];
+    let first = host.as_ptr().wrapping_offset(-array.extent().start);
+    through_blocks(plan, most_bytes, |section, runs| {
+        let mut block = vec![0xaa; runs.iter().map(Range::len).sum()].into_boxed_slice();
+        // SAFETY: `host` is the extent, and the block as long as the runs.
+        unsafe { plan.gather_section(first, block.as_mut_ptr(), section) };
+        let mut begin = 0;
+        for run in runs {
+            device[run.clone()].copy_from_slice(&block[begin..begin + run.len()]);
+            begin += run.len();
+        }
+    });
+    device
+}
+
+fn scatter_through(plan: &StridedPlan, most_bytes: usize, array: &HostArray, device: &[u8], host: &mut [u8]) {
+    let first = host.as_mut_ptr().wrapping_offset(-array.extent().start);
+    through_blocks(plan, most_bytes, |section, runs| {
+        let block: Box<[u8]> = runs.iter().flat_map(|run| &device[run.clone()]).copied().collect();
+        // SAFETY: `host` is the extent of a writable array, and the block as long as the runs.
+        unsafe { plan.scatter_section(block.as_ptr(), first, section) };
+    });
+}
+
+#[test]
+fn any_array_goes_through_blocks_as_element_by_element() {
+    let mut numbers = Numbers(0x5eed_0005);
+    let types: Vec<_> = DType::all().filter(|&dtype| dtype != DType::Token).collect();
+    let mut of_several_runs = 0;
+    for case in 0..CASES {
+        let dtype = types[numbers.below(types.len() as u64) as usize];
+        let shape = Shape::new(dtype, &numbers.dims()).unwrap();
+        let width = dtype.host_byte_width() as i64;
+        let layout = Layout::new(&numbers.permutation(shape.rank())).unwrap();
+        let most_bytes = 16 + numbers.below(if case % 2 == 0 { 64 } else { 5000 }) as usize;
+        let readable = HostArray::new(&shape, Some(&numbers.strides(shape.dims(), width))).unwrap();
+        let (plan, host) = (StridedPlan::new(&readable, &layout).unwrap(), numbers.bytes(readable.extent().len()));
+        let device = gather_through(&plan, most_bytes, &readable, &host);
+        assert!(*device == *gathered_by_oracle(&readable, &layout, &host), "case {case}: {readable}, {layout}");
+
+        let writable = HostArray::new(&shape, Some(&numbers.nested_strides(shape.dims(), width))).unwrap();
+        let plan = StridedPlan::new(&writable, &layout).unwrap();
+        let (device, mut host) = (numbers.bytes(shape.size_bytes()), numbers.bytes(writable.extent().len()));
+        let mut expected = host.clone();
+        scatter_through(&plan, most_bytes, &writable, &device, &mut host);
+        scattered_by_oracle(&writable, &layout, &device, &mut expected);
+        assert!(*host == *expected, "case {case}: {writable}, {layout}, {most_bytes}");
+        of_several_runs += plan.sections(most_bytes).filter(|section| section.runs().len() > 1).count();
+    }
+    assert!(of_several_runs > CASES / 10, "only {of_several_runs} parts have several runs");
+}
+
+#[test]
+fn parts_of_a_tall_transposition_are_whole_cache_lines() {
+    // 64 columns of 2^20 rows, stored by columns: a block of 4 MiB would be one element of each line.
+    let array = HostArray::new(&Shape::new(DType::F32, &[1 << 20, 64]).unwrap(), None).unwrap();
+    let plan = StridedPlan::new(&array, &Layout::new(&[0, 1]).unwrap()).unwrap();
+    let sections: Vec<_> = plan.sections(4 << 20).collect();
+    assert_eq!(sections.len(), 64);
+    for section in &sections {
+        assert_eq!(section.runs().map(|run| run.len()).collect::<Vec<_>>(), vec![32 << 10; 32]);
+    }
+    // Less tall, and a part is one run of whole tiles.
+    let array = HostArray::new(&Shape::new(DType::F32, &[10_000, 1000]).unwrap(), None).unwrap();
+    let plan = StridedPlan::new(&array, &Layout::new(&[0, 1]).unwrap()).unwrap();
+    let runs: Vec<_> = plan.sections(4 << 20).flat_map(|section| section.runs()).collect();
+    assert_eq!((runs[0].clone(), runs.len()), (0..960_000, 11));
+}
+
+#[test]
+fn dense_bytes_are_cut_where_blocks_end() {
+    let plan = StridedPlan::dense(100);
+    let runs: Vec<_> = plan.sections(48).flat_map(|section| section.runs()).collect();
+    assert_eq!(runs, [0..48, 48..96, 96..100]);
+    assert_eq!((StridedPlan::dense(0).sections(16).len(), StridedPlan::dense(1).sections(16).len()), (0, 1));
+    let shape = Shape::new(DType::U8, &[100]).unwrap();
+    let array = HostArray::new(&shape, None).unwrap();
+    let host = Numbers(7).bytes(100);
+    assert_eq!(gather_through(&plan, 48, &array, &host), *host);
+}
+
+#[test]
+fn a_part_of_another_array_panics_before_anything_is_moved() {
+    let plan = |dims: &[i64]| {
+        let array = HostArray::new(&Shape::new(DType::U8, dims).unwrap(), None).unwrap();
+        StridedPlan::new(&array, &Layout::new(&[0, 1]).unwrap()).unwrap()
+    };
+    let section = plan(&[4096, 4]).sections(1024).next().unwrap();
+    for other in [plan(&[4096, 3]), plan(&[2048, 16]), plan(&[16384, 1]), StridedPlan::dense(100)] {
+        let moved = purlin_base::panics::caught(|| {
+            // SAFETY: nothing is moved.
+            unsafe { other.gather_section(std::ptr::null(), std::ptr::null_mut(), &section) }
+        });
+        assert!(moved.is_err(), "{other:?}");
+    }
+}
+
 #[test]
 fn large_transpositions_of_every_width_come_out_right_both_ways() {
     for dtype in [DType::U8, DType::S4, DType::U2, DType::BF16, DType::F32, DType::F64, DType::C128] {
@@ -228,6 +338,12 @@ fn large_transpositions_of_every_width_come_out_right_both_ways() {
             assert!(*device == *gathered_by_oracle(&array, &layout, &host), "{dtype} {layout}");
             let mut back = vec![0; host.len()];
             scatter(&plan, &array, &device, &mut back, &pieces);
+            assert!(*back == *host, "{dtype} {layout}");
+            // And through blocks of a third of them.
+            let block_bytes = device.len() / 3;
+            assert!(gather_through(&plan, block_bytes, &array, &host) == *device, "{dtype} {layout}");
+            back.fill(0);
+            scatter_through(&plan, block_bytes, &array, &device, &mut back);
             assert!(*back == *host, "{dtype} {layout}");
         }
     }

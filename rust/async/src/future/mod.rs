@@ -8,11 +8,13 @@
 //! states, threads and memory order holds here.
 //!
 //! Files: `value.rs` the two sides, `derived.rs` futures made from futures, `on.rs` with an executor in between,
-//! `join.rs` several at once, `spawn.rs` Rust's `async` on an executor, `poll.rs` the other way round.
+//! `join.rs` several at once, `once_map.rs` computed once for each key, `spawn.rs` Rust's `async` on an executor,
+//! `poll.rs` the other way round.
 
 mod derived;
 mod join;
 mod on;
+mod once_map;
 #[cfg(not(purlin_model))]
 mod poll;
 mod spawn;
@@ -20,6 +22,7 @@ mod value;
 
 pub use join::{Joined, join_futures};
 pub use on::future_on;
+pub use once_map::OnceMap;
 #[cfg(not(purlin_model))]
 pub use poll::FutureRef;
 pub use spawn::{spawn, try_spawn};

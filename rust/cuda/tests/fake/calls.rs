@@ -13,9 +13,9 @@ use crate::support::*;
 const CONTEXT: [&str; 2] = ["cuCtxGetCurrent", "cuCtxSetCurrent"];
 /// Of the poller, which asks as often as it takes.
 const POLLING: &str = "cuEventQuery";
-const BUT: [&str; 3] = [CONTEXT[0], CONTEXT[1], POLLING];
+pub(crate) const BUT: [&str; 3] = [CONTEXT[0], CONTEXT[1], POLLING];
 
-fn counted(calls: &[(&'static str, u64)]) -> BTreeMap<&'static str, u64> {
+pub(crate) fn counted(calls: &[(&'static str, u64)]) -> BTreeMap<&'static str, u64> {
     calls.iter().copied().collect()
 }
 
@@ -36,7 +36,7 @@ fn warm(session: &Session) {
 }
 
 /// Waits until the poller has nothing to ask: an event is ready after the poller has asked for the last time.
-fn quiet(session: &Session) {
+pub(crate) fn quiet(session: &Session) {
     let mut before = session.calls(&[]);
     until(
         || "the driver is called all the time".to_owned(),

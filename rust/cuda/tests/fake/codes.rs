@@ -26,7 +26,7 @@ pub(crate) const UNKNOWN: [u32; 3] = [9999, 1_000_000, u32::MAX];
 const NOT_READY: u32 = 600;
 
 /// The entry points that a client and its work call, after the driver has begun.
-pub(crate) const ENTRIES: [&str; 32] = [
+pub(crate) const ENTRIES: [&str; 49] = [
     "cuDeviceGet",
     "cuDeviceGetName",
     "cuDeviceTotalMem_v2",
@@ -57,6 +57,23 @@ pub(crate) const ENTRIES: [&str; 32] = [
     "cuMemcpyDtoHAsync_v2",
     "cuMemcpyDtoDAsync_v2",
     "cuMemcpyPeerAsync",
+    "cuMemsetD8Async",
+    "cuMemsetD16Async",
+    "cuMemsetD32Async",
+    "cuModuleLoadDataEx",
+    "cuModuleUnload",
+    "cuModuleGetFunction",
+    "cuFuncGetAttribute",
+    "cuFuncSetAttribute",
+    "cuFuncGetParamInfo",
+    "cuLaunchKernel",
+    "cuStreamBeginCapture_v2",
+    "cuStreamEndCapture",
+    "cuGraphInstantiateWithFlags",
+    "cuGraphExecUpdate_v2",
+    "cuGraphLaunch",
+    "cuGraphDestroy",
+    "cuGraphExecDestroy",
     "cuGetErrorName",
     "cuGetErrorString",
 ];

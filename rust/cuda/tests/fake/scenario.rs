@@ -30,8 +30,10 @@ fn may_be_left(entry: &str) -> &'static [&'static str] {
         "cuMemFreeAsync" | "cuMemFree_v2" => &["device_bytes"],
         "cuMemFreeHost" | "cuMemHostUnregister" => &["pinned_bytes"],
         "cuDevicePrimaryCtxRelease_v2" => &["contexts"],
+        "cuModuleUnload" => &["modules"],
+        "cuGraphDestroy" | "cuGraphExecDestroy" => &["graphs"],
         // What is freed in no context is not freed.
-        "cuCtxGetCurrent" | "cuCtxSetCurrent" => &["pinned_bytes", "device_bytes"],
+        "cuCtxGetCurrent" | "cuCtxSetCurrent" => &["pinned_bytes", "device_bytes", "modules", "graphs"],
         _ => &[],
     }
 }
@@ -72,6 +74,8 @@ pub(crate) fn run() -> Result<(), String> {
     let Ok(client) = client(2) else { return Ok(()) };
     let mut tries = SIZES.map(|bytes| work(&client, bytes)).to_vec();
     tries.push(arrays::work(&client, SMALL));
+    // A slab, and two chunks.
+    tries.extend([[40, 60], [600, 500]].map(|dims| arrays::strided(&client, dims)));
     let wrong = tries.into_iter().find_map(|tried| tried.unwrap_or(None));
     let left = arrays::left_in_flight(&client, SMALL);
     // A broken device does not stop it.

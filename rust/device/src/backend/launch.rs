@@ -2,6 +2,7 @@
 
 #![allow(unsafe_code, reason = "a launch accesses memory by address")]
 
+use super::CommandList;
 use purlin_base::label::Label;
 use purlin_base::status::Error;
 
@@ -22,6 +23,13 @@ pub trait Launch: Send + Sync {
     /// launch. Each address is valid for the size of its range until this returns. The promise that the caller of
     /// [`Device::launch`](crate::Device::launch) gave holds.
     unsafe fn launch(&self, info: LaunchInfo, addresses: &[*mut u8]) -> Result<(), Error>;
+
+    /// What a device does by itself instead, on the operation's ranges: for backends that enqueue commands. The same
+    /// for every launch on a device, by its number. `None`, which is the default: only the host can do the work.
+    fn commands(&self, device: u16) -> Option<&CommandList> {
+        let _ = device;
+        None
+    }
 }
 
 /// The parameters of one launch of a [`Launch`].
@@ -29,7 +37,7 @@ pub trait Launch: Send + Sync {
 /// ```
 /// use purlin::backend::LaunchInfo;
 ///
-/// let info = LaunchInfo { label: c"step".into(), launch_id: 7, device: 0 };
+/// let info = LaunchInfo { label: c"step".into(), launch_id: 7, device: 0, stream: 0 };
 /// assert_eq!(info.label.to_string(), "step");
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,4 +48,6 @@ pub struct LaunchInfo {
     pub launch_id: i32,
     /// The number of its device.
     pub device: u16,
+    /// Which of the device's streams is meant to do it, where it has several; a stream that it has not is its first.
+    pub stream: u8,
 }

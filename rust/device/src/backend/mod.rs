@@ -35,10 +35,12 @@
 //! If the stream is torn down first, dropping the [`OperationPromise`] fails the event: no path loses a completion.
 
 mod byte_source;
+mod commands;
 mod description;
 mod device_range;
 mod gated;
 mod host_address;
+mod kernel;
 mod launch;
 pub mod null;
 mod operation;
@@ -54,11 +56,13 @@ use std::ptr::NonNull;
 use std::sync::Arc;
 
 pub use byte_source::ByteSource;
+pub use commands::{Command, CommandList, FillPattern, KernelCommand, Place, Touched};
 pub use description::{AttributeValue, DeviceAttribute, DeviceDescription};
 pub use device_range::{Access, DeviceRange};
 pub(crate) use device_range::{Block, erased};
 pub(crate) use gated::Gated;
 pub use host_address::{HostDestination, HostSource};
+pub use kernel::{DeviceKernel, KernelCode, KernelImage, LaunchDimensions};
 pub use launch::{Launch, LaunchInfo};
 pub use null::NullBackend;
 pub use operation::{HostCall, Operation, Work};
@@ -259,6 +263,27 @@ pub trait Backend: Send + Sync {
         false
     }
 
+    /// Whether kernels are functions of the host, which get the host's addresses. The default says yes; a backend that
+    /// says no has [`load_kernel`](Self::load_kernel).
+    fn kernels_are_host_functions(&self) -> bool {
+        true
+    }
+
+    /// Loads a kernel for device number `device`, to be part of a [`CommandList`] there. May take as long as a compiler
+    /// does, on the calling thread. A kernel whose code is loaded already shares it.
+    ///
+    /// The default fails with `Unimplemented`.
+    ///
+    /// # Errors
+    /// `InvalidArgument`, with the driver's log: code that is none, or parameters that are not as said. `NotFound`: the
+    /// code has no kernel of that name. `Unimplemented`, naming chip or version: code that the device cannot run.
+    fn load_kernel(&self, device: usize, code: &KernelCode<'_>) -> StatusOr<Arc<dyn DeviceKernel>> {
+        let (_, name) = (device, self.platform_name());
+        Err(Error::unimplemented(format!(
+            "the platform {name} cannot load {code}: its kernels are functions of the host"
+        )))
+    }
+
     /// Does the operation without blocking on the dependencies; the event says when it is over or why it will not be.
     /// See the module for order.
     ///
@@ -290,6 +315,17 @@ pub struct MemoryProperties {
     pub caching: bool,
     /// Whether the host reads and writes it by address ([`Extent::host_address`]).
     pub is_host_visible: bool,
+    /// Whether the backend does [`Work::Gather`] and [`Work::Scatter`] on it although the host does not reach it. If
+    /// not, strided and packed arrays pass through a block of the host's as large as the array, and the backend is
+    /// asked for plain copies of that. Where the host reaches the memory, the backend is asked for both anyway.
+    pub takes_strided_arrays: bool,
+}
+
+impl MemoryProperties {
+    /// Whether the backend is asked for [`Work::Gather`] and [`Work::Scatter`] on it.
+    pub(crate) fn has_strided_work(&self) -> bool {
+        self.is_host_visible || self.takes_strided_arrays
+    }
 }
 
 impl Default for MemoryProperties {
@@ -300,6 +336,7 @@ impl Default for MemoryProperties {
             granule_bytes: 4096,
             caching: true,
             is_host_visible: false,
+            takes_strided_arrays: false,
         }
     }
 }

@@ -67,16 +67,17 @@ pub enum Work {
     /// overlap as for memmove.
     Copy,
     /// The elements of a strided array of the host to range 0, which is written: the bytes of all elements of the plan.
-    /// Asked for only where the host [reaches](super::MemoryProperties::is_host_visible) the range.
+    /// Asked for only where the host [reaches](super::MemoryProperties::is_host_visible) the range, or its memory
+    /// [takes strided arrays](super::MemoryProperties::takes_strided_arrays).
     Gather(HostSource, Box<StridedPlan>),
-    /// The elements of range 0, which is read, to a strided array of the host. Asked for only where the host reaches
-    /// the range.
+    /// The elements of range 0, which is read, to a strided array of the host. Asked for where `Gather` is.
     Scatter(Box<StridedPlan>, HostDestination),
     /// A function of the host's, of that name. What it touches beside the ranges is its own concern.
     Call(Label, HostCall),
     /// A call that has begun.
     Called(Label),
-    /// What a room above does with the ranges, by their addresses. Asked for only where the host reaches them all.
+    /// What a room above does with the ranges, by their addresses. Where the host does not reach them all, its
+    /// [commands](Launch::commands) are what the device can do.
     // Its info is in place, field by field, so that an operation is no larger than without it.
     Launch {
         /// What is to be done.
@@ -87,6 +88,8 @@ pub enum Work {
         launch_id: i32,
         /// The number of the device that it is for.
         device: u16,
+        /// Which of the device's streams is meant to do it.
+        stream: u8,
     },
 }
 
@@ -166,8 +169,8 @@ impl Operation {
         ranges: impl ExactSizeIterator<Item = (Access, DeviceRange)>,
         size_bytes: usize,
     ) -> Self {
-        let LaunchInfo { label, launch_id, device } = info;
-        let work = Work::Launch { launch, label, launch_id, device };
+        let LaunchInfo { label, launch_id, device, stream } = info;
+        let work = Work::Launch { launch, label, launch_id, device, stream };
         Self { ranges: Ranges::of(ranges), work, size_bytes }
     }
 
@@ -259,7 +262,7 @@ impl Operation {
     /// As [`perform`](Self::perform).
     #[allow(unsafe_code, reason = "a launch gets addresses")]
     unsafe fn launch_with(&self, address: impl Fn(&DeviceRange) -> *mut u8) -> Result<(), Error> {
-        let &Work::Launch { ref launch, label, launch_id, device } = &self.work else {
+        let &Work::Launch { ref launch, label, launch_id, device, stream } = &self.work else {
             unreachable!("perform() has looked")
         };
         let mut addresses = SmallVec::<[*mut u8; 64]>::new();
@@ -268,7 +271,7 @@ impl Operation {
             _ => addresses.extend(self.ranges().map(|(_, range)| address(range))),
         }
         // SAFETY: the caller's promise; core has made the operation of ranges that its caller listed for this launch.
-        unsafe { launch.launch(LaunchInfo { label, launch_id, device }, &addresses) }
+        unsafe { launch.launch(LaunchInfo { label, launch_id, device, stream }, &addresses) }
     }
 
     /// Where its execution can be made to fail.

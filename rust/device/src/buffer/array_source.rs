@@ -108,14 +108,14 @@ impl<'a> ArraySource<'a> {
     }
 }
 
-/// Moves strided elements to `memory`: at once to where the host can write, else by way of a block of the host's.
+/// Moves strided elements to `memory`: by its backend, or by way of a block of the host's.
 ///
 /// # Safety
 /// As [`ArraySource::start`].
 #[track_caller]
 unsafe fn gather(data: *const u8, plan: StridedPlan, memory: &RawBuffer, caller_waits: bool) -> Event {
     let order = CopyOrder { dependencies: &[], caller_waits, location: Location::caller() };
-    if memory.space().properties().is_host_visible {
+    if memory.space().properties().has_strided_work() {
         // SAFETY: the caller's promise, of all elements of the plan.
         let from = unsafe { HostSource::new(data) };
         return memory.run(Operation::gather(from, plan, memory.whole_range()), order);

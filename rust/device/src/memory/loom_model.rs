@@ -84,6 +84,15 @@ impl Space {
         block
     }
 
+    /// As an allocation does that may wait: behind others it waits, otherwise it tries first. True: it waited.
+    fn allocate(&self, name: char, units: u64) -> bool {
+        let waits = self.turns.has_entries() || !self.take(units, name);
+        if waits {
+            self.wait(name, units);
+        }
+        waits
+    }
+
     /// A holder of `block` drops it.
     fn let_go(&self, block: &Block) {
         if block.holders.fetch_sub(1, Ordering::AcqRel) == 1 {
@@ -158,11 +167,7 @@ fn memory_that_comes_back_is_not_overlooked() {
         let space = Space::new(0, 1);
         let other = space.clone();
         let holder = thread::spawn(move || other.give_back(1));
-        // As an allocation does: first it tries, then it waits.
-        let waits = !space.take(1, 'a');
-        if waits {
-            space.wait('a', 1);
-        }
+        let waits = space.allocate('a', 1);
         holder.join().unwrap();
         assert!(!waits || space.told('a') == Found::Memory);
         assert_eq!((space.served().as_str(), space.turns.count()), ("a", 0));
@@ -186,6 +191,22 @@ fn the_oldest_is_served_first_and_by_one_thread() {
             ("ab", 0),
             "the small one has not passed the large one"
         );
+    });
+}
+
+#[test]
+fn none_of_a_thread_passes_the_one_before() {
+    explore("two that wait, one after the other, against giving back", 2, || {
+        let space = Space::new(0, 2);
+        let other = space.clone();
+        let holder = thread::spawn(move || {
+            other.give_back(1);
+            other.give_back(1);
+        });
+        space.allocate('a', 1);
+        space.allocate('b', 1);
+        holder.join().unwrap();
+        assert_eq!((space.served().as_str(), space.turns.count()), ("ab", 0), "in the order of the calls");
     });
 }
 

@@ -256,14 +256,17 @@ impl MemorySpace {
         oom: OomPolicy,
         tag: Tag,
     ) -> StatusOr<PinnedArc<MemoryBlock>> {
+        let queued = || {
+            let (block, promise) = MemoryBlock::pending(self.clone(), size_bytes, tag);
+            self.wait_for_memory(&block, alignment_bytes, promise).map(|()| block)
+        };
+        if self.comes_behind(size_bytes, oom) {
+            return queued();
+        }
         let block = MemoryBlock::new(self.clone(), size_bytes, true, tag);
         match self.fill(&block, alignment_bytes, oom) {
             Ok(()) => Ok(block),
-            Err(shortage) if oom == OomPolicy::Wait && self.is_worth_waiting(size_bytes, &shortage) => {
-                let (block, promise) = MemoryBlock::pending(self.clone(), size_bytes, tag);
-                self.wait_for_memory(&block, alignment_bytes, promise)?;
-                Ok(block)
-            }
+            Err(shortage) if oom == OomPolicy::Wait && self.is_worth_waiting(size_bytes, &shortage) => queued(),
             Err(shortage) => {
                 let error = self.exhausted(size_bytes, shortage);
                 self.serve_waiting();
@@ -316,6 +319,9 @@ impl MemorySpace {
         promise: EventPromise,
     ) -> Result<(), Error> {
         let size_bytes = block.size_bytes();
+        if self.comes_behind(size_bytes, oom) {
+            return self.wait_for_memory(block, alignment_bytes, promise);
+        }
         match self.fill(block, alignment_bytes, oom) {
             Ok(()) => _ = promise.set_ready(),
             Err(shortage) if oom == OomPolicy::Wait && self.is_worth_waiting(size_bytes, &shortage) => {
@@ -329,6 +335,13 @@ impl MemorySpace {
             }
         }
         Ok(())
+    }
+
+    /// Whether an allocation that may wait queues without a look, because others wait already. If it took what has just
+    /// been freed, and its use came after theirs, none of them would ever have memory.
+    fn comes_behind(&self, size_bytes: usize, oom: OomPolicy) -> bool {
+        let space = self.space();
+        oom == OomPolicy::Wait && space.waiting.has_entries() && space.arena.fits_limit(size_bytes)
     }
 
     /// Looks for memory for `block`, with the client's hook's help if `oom` says so, and if that could help. A hook

@@ -1,10 +1,10 @@
 //! Allocations that wait until others are freed: first come, first served.
 //!
 //! Every block that is freed serves the queue (`turns.rs`); the oldest entry is served first, so a large request is not
-//! passed by smaller ones behind it in the queue (those that do not wait take what they find). An entry whose block is
-//! no longer held leaves the queue; so does one that cannot be served although nothing is held that could still be
-//! freed, with that error. Memory may be made by a user's allocator, so it is looked for, and events are completed,
-//! under no lock.
+//! passed by smaller ones behind it in the queue, nor by one that is not queued yet (those that do not wait take what
+//! they find). An entry whose block is no longer held leaves the queue; so does one that cannot be served although
+//! nothing is held that could still be freed, with that error. Memory may be made by a user's allocator, so it is looked
+//! for, and events are completed, under no lock.
 
 use super::MemorySpace;
 use super::block::MemoryBlock;
@@ -64,6 +64,11 @@ impl Waiting {
         // Under the lock under which looks ask for it: an entry whose look was before is one that serve() sees.
         self.ended.lock().get_or_insert(why);
         self.serve(space);
+    }
+
+    /// Whether allocations wait, or have just had what they waited for. A load.
+    pub(super) fn has_entries(&self) -> bool {
+        self.turns.has_entries()
     }
 
     /// How many allocations wait.

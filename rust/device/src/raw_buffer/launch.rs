@@ -32,6 +32,9 @@ pub struct LaunchOptions<'a> {
     pub label: Label,
     /// A number that the caller chooses. Reports show it.
     pub launch_id: i32,
+    /// Which of the device's streams for launches is to do it, where the device has several: what is on different ones
+    /// may go on at once. Every number is good; one that the device has no stream for means the first.
+    pub stream: u8,
     /// The estimated cost: as long as a copy of this many bytes takes. A launch that is small and ready runs inside the
     /// call.
     pub size_bytes: usize,
@@ -49,8 +52,9 @@ impl Device {
     /// terminal.
     ///
     /// # Errors
-    /// After an error the launch never runs. `InvalidArgument`: a range belongs to another client, or is to be written
-    /// and was imported read-only. `FailedPrecondition`: the client has shut down.
+    /// After an error the launch never runs. `InvalidArgument`: a range belongs to another client, is to be written and
+    /// was imported read-only, or is not what the [commands](Launch::commands) of the launch need.
+    /// `FailedPrecondition`: the client has shut down.
     ///
     /// # Safety
     /// From the moment when all dependencies are ready until the event is terminal, nothing else writes the ranges that
@@ -84,13 +88,16 @@ impl Device {
             return Err(refusal);
         }
         let device = u16::try_from(self.id()).expect("a client has at most 1024 devices");
-        let info = LaunchInfo { label: options.label, launch_id: options.launch_id, device };
+        let info = LaunchInfo { label: options.label, launch_id: options.launch_id, device, stream: options.stream };
         if runs_here {
             // The memory needs no other reference than the caller's: nothing is left to do when this returns.
             // SAFETY: the caller's promise, which begins now: the dependencies are ready. The memory is there, at these
             // addresses of the host's.
             let outcome = fault::point(Site::RunWork).and_then(|()| unsafe { launch.launch(info, &addresses) });
             return Ok(outcome.map_or_else(Event::from_error, |()| Event::ready()));
+        }
+        if let Some(commands) = launch.commands(device) {
+            commands.check(ranges.iter().map(|&(access, range)| (access, range.size_bytes())))?;
         }
         let touched = ranges.iter().map(|&(access, range)| (access, range.whole_range()));
         let operation = Operation::launch(launch, info, touched, options.size_bytes);

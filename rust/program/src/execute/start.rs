@@ -78,9 +78,11 @@ fn launched(
     let program = loaded.program();
     let mut ranges = SmallVec::new();
     list_ranges(program, prepared, &mut ranges);
+    ranges.extend(prepared.target.constants.iter().map(|memory| (Access::Read, memory)));
     let launch_options = LaunchOptions {
         label: options.donee(),
         launch_id: options.launch_id,
+        stream: u8::try_from(options.execution_stream_id).unwrap_or(0),
         size_bytes: loaded.shared.cost_bytes,
         dependencies,
         caller_waits: options.caller_waits,

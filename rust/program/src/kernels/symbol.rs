@@ -14,8 +14,8 @@ use purlin_base::{Error, StatusOr};
 
 /// The address of a kernel in this process, and an owner that keeps it valid. Clones share the owner.
 ///
-/// The meaning of the address depends on the platform: on `host` it is a [`KernelFunction`](crate::KernelFunction), on
-/// CUDA the function that the compiler made for the launch of a `__global__` function.
+/// The meaning of the address depends on the platform: on `host` and `sim` it is a
+/// [`KernelFunction`](crate::KernelFunction), on `cuda` a `CUfunction`, such as `cudaGetFuncBySymbol` answers.
 #[derive(Clone)]
 pub struct KernelSymbol {
     address: NonNull<c_void>,

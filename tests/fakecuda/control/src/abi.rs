@@ -106,6 +106,7 @@ table! {
         cuMemcpyPeerAsync(Address, Handle, Address, Handle, usize, Handle);
         cuMemcpy2DAsync_v2(*const c_void, Handle);
         cuMemsetD8Async(Address, u8, usize, Handle);
+        cuMemsetD16Async(Address, u16, usize, Handle);
         cuMemsetD32Async(Address, c_uint, usize, Handle);
         cuModuleLoadData(*mut Handle, *const c_void);
         cuModuleLoadDataEx(*mut Handle, *const c_void, c_uint, *mut c_uint, *mut *mut c_void);

@@ -4,6 +4,7 @@
 //!   limit.
 //! - [`Driver`] is the library, opened by its name as a stranger would: the entry points of [`Cuda`], and the controls
 //!   of [`Control`] with the counters, the ledger, the reports and the faults.
+//! - [`Nvrtc`] is the fake compiler of CUDA C (tests/fakecuda/nvrtc): where it is, what it counts, what it holds.
 //! - [`links`] makes a folder with `libcuda.so.1` and `libnvidia-ml.so.1`, for LD_LIBRARY_PATH of other programs.
 //!
 //! ```no_run
@@ -22,9 +23,11 @@
 mod abi;
 mod control;
 mod library;
+mod nvrtc;
 pub mod process;
 
 pub use abi::{Cuda, Nvml};
 pub use control::Control;
 pub use library::{Driver, LEFT, find, links, on_a_gpu};
+pub use nvrtc::Nvrtc;
 pub use purlin_fakecuda_options::{Effect, Fault, Ignored, OnReport, Options};

@@ -2,8 +2,10 @@
 
 #![allow(unsafe_code, reason = "libraries are opened")]
 
+use std::error::Error;
 use std::os::unix::fs::{MetadataExt, symlink};
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 use std::{env, fs, io};
 
 use libloading::Library;
@@ -80,13 +82,22 @@ pub fn on_a_gpu() -> bool {
     env::var_os("PURLIN_GPU_DEVICES").is_some()
 }
 
-fn open(path: Result<PathBuf, String>) -> &'static Library {
+pub(crate) fn open(path: Result<PathBuf, String>) -> &'static Library {
     let path = path.unwrap_or_else(|why| panic!("{why}"));
     // SAFETY: the fakes' initialisers do nothing, a driver's may run at any time, and they are never unloaded, so
     // finalisers do not run.
-    let library = unsafe { Library::new(&path) }.unwrap_or_else(|why| panic!("{}: {why}", path.display()));
-    Box::leak(Box::new(library))
+    let library = unsafe { Library::new(&path) }.unwrap_or_else(|why| {
+        // The loader's own words are behind libloading's.
+        let loader = why.source().map(|source| format!(": {source}")).unwrap_or_default();
+        panic!("{}: {why}{loader}", path.display())
+    });
+    let library: &'static Library = Box::leak(Box::new(library));
+    OPENED.lock().unwrap_or_else(PoisonError::into_inner).push(library);
+    library
 }
+
+/// Keeps what is never closed in LeakSanitizer's sight.
+static OPENED: Mutex<Vec<&'static Library>> = Mutex::new(Vec::new());
 
 /// Where cargo put one of `libcuda.so` and `libnvidia_ml.so`: beside this program, above it, or on LD_LIBRARY_PATH.
 ///

@@ -6,6 +6,7 @@ mod support;
 use std::ffi::{CStr, c_char};
 use std::ptr;
 
+use purlin_fakecuda::on_a_gpu;
 use support::*;
 
 #[test]
@@ -190,12 +191,13 @@ fn a_child_of_fork_is_not_initialised() {
         let child = unsafe { libc::fork() };
         if child == 0 {
             let mut other = 0;
-            let codes = [
-                cu!(gpu, cuInit(0)),
-                cu!(gpu, cuStreamQuery(stream)),
-                cu!(gpu, cuStreamCreate(&mut other, 0)),
-                cu!(gpu, cuCtxSetCurrent(0)),
-            ];
+            // Driver 580 says of the stream that it is idle.
+            let query = if on_a_gpu() { 3 } else { cu!(gpu, cuStreamQuery(stream)) };
+            let codes =
+                [cu!(gpu, cuInit(0)), query, cu!(gpu, cuStreamCreate(&mut other, 0)), cu!(gpu, cuCtxSetCurrent(0))];
+            if codes != [3; 4] {
+                eprintln!("the child was answered {codes:?}");
+            }
             // SAFETY: nothing of the parent's is to be ended.
             unsafe { libc::_exit(i32::from(codes != [3; 4])) };
         }

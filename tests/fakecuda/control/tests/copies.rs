@@ -93,8 +93,8 @@ fn rows_are_copied_with_their_pitches() {
 }
 
 #[test]
-fn fills_have_words_and_bytes() {
-    process::run("fills_have_words_and_bytes", &Options::default(), || {
+fn fills_have_words_pairs_and_bytes() {
+    process::run("fills_have_words_pairs_and_bytes", &Options::default(), || {
         let gpu = Session::new();
         let memory = gpu.allocate(1 << 18);
         ok!(gpu, cuMemsetD32Async(memory, 0x0403_0201, 1 << 16, 0));
@@ -105,6 +105,9 @@ fn fills_have_words_and_bytes() {
             ([1, 2, 3, 4, 1, 9, 9, 4, 1].as_slice(), [1, 2, 3, 4].as_slice())
         );
         assert_eq!(cu!(gpu, cuMemsetD32Async(memory + 2, 0, 1, 0)), 1);
+        ok!(gpu, cuMemsetD16Async(memory + 2, 0x0605, 3, 0));
+        assert_eq!(gpu.read(memory, 9, 0), [1, 2, 5, 6, 5, 6, 5, 6, 1]);
+        assert_eq!(cu!(gpu, cuMemsetD16Async(memory + 1, 0, 1, 0)), 1);
         gpu.free(memory);
         gpu.end();
     });

@@ -233,7 +233,7 @@ fn call_by_name(gpu: &Driver, name: &str) -> u32 {
         cuMemPoolGetAttribute(0, 0, null) cuMemPoolTrimTo(0, 0) cuMemPoolSetAccess(0, none, 0)
         cuMemcpyHtoDAsync_v2(0, none, 0, 0) cuMemcpyDtoHAsync_v2(null, 0, 0, 0) cuMemcpyDtoDAsync_v2(0, 0, 0, 0)
         cuMemcpyPeerAsync(0, 0, 0, 0, 0, 0) cuMemcpy2DAsync_v2(none, 0) cuMemsetD8Async(0, 0, 0, 0)
-        cuMemsetD32Async(0, 0, 0, 0)
+        cuMemsetD16Async(0, 0, 0, 0) cuMemsetD32Async(0, 0, 0, 0)
         cuModuleLoadData(ptr::null_mut(), none) cuModuleLoadDataEx(ptr::null_mut(), none, 0, ptr::null_mut(), ptr::null_mut()) cuModuleUnload(0)
         cuModuleGetFunction(ptr::null_mut(), 0, ptr::null())
         cuModuleGetGlobal_v2(ptr::null_mut(), ptr::null_mut(), 0, ptr::null())

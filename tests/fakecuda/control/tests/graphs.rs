@@ -131,10 +131,8 @@ fn other_streams_join_by_events() {
             assert_eq!(status(&gpu, other), 1);
             gpu.fill(memory, 2, 32, other);
             gpu.record(join, other);
-            assert_eq!(cu!(gpu, cuEventQuery(join)), 907);
         };
         begin();
-        assert_eq!(cu!(gpu, cuStreamEndCapture(other, &mut graph)), 903, "it did not begin there");
         gpu.wait(stream, join);
         ok!(gpu, cuStreamEndCapture(stream, &mut graph));
         let exec = instantiate(&gpu, graph);
@@ -146,6 +144,14 @@ fn other_streams_join_by_events() {
         assert_eq!((cu!(gpu, cuStreamEndCapture(stream, &mut graph)), graph), (904, 0), "nobody waited for the other");
         assert_eq!(status(&gpu, other), 0);
         assert_eq!(cu!(gpu, cuStreamEndCapture(stream, &mut graph)), 401, "it does not capture");
+        begin();
+        assert_eq!(cu!(gpu, cuEventQuery(join)), 907);
+        assert_eq!(cu!(gpu, cuStreamWaitEvent(stream, join, 0)), 901, "and that spoilt it");
+        assert_eq!((cu!(gpu, cuStreamEndCapture(stream, &mut graph)), graph), (901, 0));
+        begin();
+        assert_eq!(cu!(gpu, cuStreamEndCapture(other, &mut graph)), 903, "it did not begin there");
+        assert_eq!(cu!(gpu, cuStreamWaitEvent(stream, join, 0)), 901, "and that spoilt it");
+        assert_eq!((cu!(gpu, cuStreamEndCapture(stream, &mut graph)), graph), (901, 0));
         [fork, join].into_iter().for_each(|event| ok!(gpu, cuEventDestroy_v2(event)));
         [stream, other].into_iter().for_each(|stream| ok!(gpu, cuStreamDestroy_v2(stream)));
         gpu.free(memory);
@@ -173,8 +179,8 @@ fn what_a_capture_forbids_spoils_it() {
         spoils(stream, 900, &mut || cu!(gpu, cuCtxSynchronize()));
         spoils(blocking, 906, &mut || cu!(gpu, cuEventRecord(event, 0)));
         ok!(gpu, cuStreamBeginCapture_v2(stream, THREAD_LOCAL));
-        assert_eq!(cu!(gpu, cuStreamWaitEvent(stream, event, 0)), 905, "work outside of the capture");
         assert_eq!(cu!(gpu, cuStreamBeginCapture_v2(stream, THREAD_LOCAL)), 401);
+        assert_eq!(status(&gpu, stream), 1, "it captures on");
         std::thread::scope(|scope| {
             scope.spawn(|| {
                 gpu.make_current(0);
@@ -184,8 +190,8 @@ fn what_a_capture_forbids_spoils_it() {
                 assert_eq!(cu!(gpu, cuStreamEndCapture(stream, &mut graph)), 908, "another thread's");
             });
         });
-        ok!(gpu, cuStreamEndCapture(stream, &mut graph));
-        ok!(gpu, cuGraphDestroy(graph));
+        assert_eq!(cu!(gpu, cuStreamEndCapture(stream, &mut graph)), 401, "and that ended it");
+        spoils(stream, 905, &mut || cu!(gpu, cuStreamWaitEvent(stream, event, 0)));
         assert_eq!(cu!(gpu, cuStreamBeginCapture_v2(0, THREAD_LOCAL)), 900);
         assert_eq!(cu!(gpu, cuStreamBeginCapture_v2(stream, 3)), 1);
         ok!(gpu, cuEventDestroy_v2(event));

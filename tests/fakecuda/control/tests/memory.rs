@@ -314,7 +314,7 @@ fn pointers_are_told_apart() {
         let context = gpu.contexts[0] as u64;
         assert_eq!(ask(memory + 5), (2, 0, context, 4096));
         assert_eq!(ask(pinned.address.expose_provenance() as u64), (1, 0, context, 64));
-        assert_eq!(ask(ptr::from_ref(&context).expose_provenance() as u64), (0, -2, 0, 0));
+        assert_eq!(ask(ptr::from_ref(&context).expose_provenance() as u64), (0, -2, 0, 9), "the size is not written");
         let (mut start, mut size) = (0, 0);
         ok!(gpu, cuMemGetAddressRange_v2(&mut start, &mut size, memory + 4095));
         assert_eq!((start, size), (memory, 4096));

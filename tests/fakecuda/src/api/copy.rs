@@ -3,7 +3,7 @@
 #![allow(unsafe_code, reason = "symbols have names that others could have")]
 #![allow(non_snake_case, reason = "the names of the symbols")]
 
-use std::ffi::{c_uchar, c_uint, c_void};
+use std::ffi::{c_uchar, c_uint, c_ushort, c_void};
 
 use crate::boundary::{In, call_or_nothing};
 use crate::code::Code;
@@ -117,6 +117,11 @@ extern "C" fn cuMemcpy2DAsync_v2(copy: In<Copy2D>, stream: usize) -> u32 {
 #[unsafe(no_mangle)]
 extern "C" fn cuMemsetD8Async(to: u64, value: c_uchar, count: usize, stream: usize) -> u32 {
     call_or_nothing(Entry::cuMemsetD8Async, |call| copy::fill(call, to, &[value], count, stream))
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn cuMemsetD16Async(to: u64, value: c_ushort, count: usize, stream: usize) -> u32 {
+    call_or_nothing(Entry::cuMemsetD16Async, |call| copy::fill(call, to, &value.to_ne_bytes(), count, stream))
 }
 
 #[unsafe(no_mangle)]

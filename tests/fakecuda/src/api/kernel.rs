@@ -51,6 +51,8 @@ extern "C" fn cuModuleGetFunction(function: Out<usize>, module: usize, name: In<
 #[unsafe(no_mangle)]
 extern "C" fn cuModuleGetGlobal_v2(address: Out<u64>, size_bytes: Out<usize>, module: usize, name: In<c_char>) -> u32 {
     call(Entry::cuModuleGetGlobal_v2, |call| {
+        // Where there is none, driver 580 leaves no address.
+        address.set_if_wanted(0);
         let global = module::global(call, module, &name.text()?)?;
         address.set_if_wanted(global.0);
         size_bytes.set_if_wanted(global.1);

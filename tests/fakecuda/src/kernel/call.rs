@@ -57,8 +57,8 @@ impl Arguments {
     }
 }
 
-/// The launch that a call asks for; INVALID_VALUE for what the device has not, LAUNCH_OUT_OF_RESOURCES for more threads
-/// than the function allows.
+/// The launch that a call asks for; INVALID_VALUE for what the device has not, and for more threads than the function
+/// allows: so driver 580 answers, whose manual says LAUNCH_OUT_OF_RESOURCES.
 pub(crate) fn prepare(
     call: &Call,
     function: &Function,
@@ -77,7 +77,7 @@ pub(crate) fn prepare(
         return Err(Code::INVALID_VALUE);
     }
     if threads > function.most_threads()? {
-        return Err(Code::LAUNCH_OUT_OF_RESOURCES);
+        return Err(Code::INVALID_VALUE);
     }
     let arguments = arguments.copied(function)?;
     Ok(Launch { driver: call.driver, function: function.clone(), shape, arguments })

@@ -3,6 +3,7 @@
 use crate::attribute::{MOST_SHARED_BYTES, MOST_THREADS, SHARED_BYTES};
 use crate::boundary::{Answer, Call};
 use crate::code::Code;
+use crate::kernel::image::chip;
 use crate::kernel::module::Function;
 
 /// Numbers of CUfunction_attribute.
@@ -42,13 +43,13 @@ pub(crate) fn attribute(call: &Call, attribute: u32, function: usize) -> Answer<
     let mut state = call.driver.state.lock();
     let function = state.function(call, function)?;
     let kernel = function.kernel()?;
-    let (ptx_major, ptx_minor) = function.ptx.version();
     let value = match attribute {
         number::MOST_THREADS => function.most_threads()?,
         number::SHARED_BYTES => u32::try_from(kernel.static_shared_bytes()).unwrap_or(u32::MAX),
         number::LOCAL_BYTES => u32::try_from(kernel.local_bytes()).unwrap_or(u32::MAX),
         number::REGISTERS => 32,
-        number::PTX_VERSION => ptx_major * 10 + ptx_minor,
+        // Not `.version`, but the virtual chip of `.target`.
+        number::PTX_VERSION => chip(function.ptx.target()).map_or(0, |((major, minor), _)| major * 10 + minor),
         number::BINARY_VERSION => major * 10 + minor,
         number::MOST_DYNAMIC_BYTES => function.most_dynamic_bytes()?,
         number::CONSTANT_BYTES | number::CACHE_MODE => 0,

@@ -45,7 +45,7 @@ fn newest_ptx(driver: u32) -> (u32, u32) {
 }
 
 /// `sm_90a`: 9.0 and `a`.
-fn chip(target: &str) -> Option<((u32, u32), &str)> {
+pub(super) fn chip(target: &str) -> Option<((u32, u32), &str)> {
     let name = target.strip_prefix("sm_")?;
     let digits = name.find(|letter: char| !letter.is_ascii_digit()).unwrap_or(name.len());
     let number: u32 = name[..digits].parse().ok()?;

@@ -25,6 +25,7 @@ pub const SCENARIOS: &[(&str, &[On], Scenario)] = &[
     ("a large array, from the host and back", WITH_BYTES, buffers::large),
     ("uninitialized arrays, tokens and failed arrays", ALL, buffers::without_bytes),
     ("strided arrays, small and large, both ways", WITH_BYTES, buffers::strided),
+    ("strided arrays, through a block of the host's", &[On::Null], buffers::strided_through_a_block),
     ("raw reads and dynamic dimensions", WITH_BYTES, buffers::raw_reads),
     ("shards", ALL, buffers::shards),
     ("copies to memory spaces and devices", ALL, buffers::copies),

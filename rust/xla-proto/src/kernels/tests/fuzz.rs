@@ -64,3 +64,11 @@ fn no_compute_capability_breaks_the_parser() {
     let write = |capability: &ComputeCapability| compute_capability_to_proto(*capability);
     journeys("compute capabilities", &samples, compute_capability_from_proto, write, &CODES[..3], 5);
 }
+
+#[test]
+fn no_text_of_a_compute_capability_breaks_the_parser() {
+    let samples = ["9.0a", "10.3f", "8.6", "65535.65535F", "0.0"].map(|text| text.as_bytes().to_vec());
+    let parse = |bytes: &[u8]| String::from_utf8_lossy(bytes).parse::<ComputeCapability>();
+    let write = |capability: &ComputeCapability| capability.to_string().into_bytes();
+    journeys("texts of compute capabilities", &samples, parse, write, &[StatusCode::InvalidArgument], 1);
+}
