@@ -10,11 +10,12 @@ use std::alloc::{Layout as Block, alloc_zeroed, dealloc, handle_alloc_error};
 use std::fmt;
 use std::fmt::Write;
 use std::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, Once};
+use std::sync::{Arc, Once};
 use std::time::{Duration, Instant};
 
 use purlin_array::{DType, HostArray, Layout, Shape};
 use purlin_async::{Event, EventPromise, EventState};
+use purlin_base::sync::Mutex;
 use purlin_base::{Error, StatusCode};
 use purlin_cuda::CudaBackend;
 use purlin_device::{
@@ -194,12 +195,12 @@ fn answer(outcome: Result<(), Error>) -> String {
 }
 
 fn get<T: Clone>(slot: &Mutex<Option<T>>) -> Option<T> {
-    slot.lock().expect("no panic under a slot's lock").clone()
+    slot.lock().clone()
 }
 
 fn put<T>(slot: &Mutex<Option<T>>, value: Option<T>) -> Option<T> {
     // What was there is dropped outside the lock.
-    std::mem::replace(&mut slot.lock().expect("no panic under a slot's lock"), value)
+    std::mem::replace(&mut slot.lock(), value)
 }
 
 /// `none` or `ok`.
@@ -278,7 +279,7 @@ impl Real {
     fn clear(&mut self) -> bool {
         self.empty_slots();
         let until = Instant::now() + Duration::from_secs(1);
-        let in_use = std::mem::take(&mut *self.in_use.lock().expect("no panic under it"));
+        let in_use = std::mem::take(&mut *self.in_use.lock());
         let mut clean = true;
         for (event, memory) in in_use {
             if let Some(driver) = &self.driver {
@@ -291,7 +292,7 @@ impl Real {
             }
         }
         self.reads.iter().for_each(|slot| drop(put(slot, None)));
-        for (told, memory) in std::mem::take(&mut *self.aliased.lock().expect("no panic under it")) {
+        for (told, memory) in std::mem::take(&mut *self.aliased.lock()) {
             while told.load(Ordering::Acquire) == 0 && Instant::now() < until {
                 std::thread::yield_now();
             }
@@ -300,12 +301,12 @@ impl Real {
                 clean = false;
             }
         }
-        self.hosts.lock().expect("no panic under it").clear();
+        self.hosts.lock().clear();
         clean && self.bytes_in_use() == 0
     }
 
     fn keep(&self, event: &Event, memory: &Arc<HostMemory>) {
-        self.in_use.lock().expect("no panic under it").push((event.clone(), Arc::clone(memory)));
+        self.in_use.lock().push((event.clone(), Arc::clone(memory)));
     }
 
     fn event(&self, slot: u8) -> Event {
@@ -622,8 +623,8 @@ impl Real {
         });
         let layout = layout(index, mode & 4 != 0);
         let options = FromHostOptions { semantics, layout, alloc: AllocOptions::default(), on_done: Some(on_done) };
-        self.aliased.lock().expect("no panic under it").push((Arc::clone(&told), Arc::clone(&memory)));
-        self.hosts.lock().expect("no panic under it").push(told);
+        self.aliased.lock().push((Arc::clone(&told), Arc::clone(&memory)));
+        self.hosts.lock().push(told);
         let space = &self.spaces[usize::from(seed % 3)];
         // SAFETY: the memory stays until `on_done` is called (`aliased`); nothing writes it except users of a mutable
         // alias.
@@ -653,17 +654,17 @@ impl Real {
             }
         }
         for (index, slot) in self.usages.iter().enumerate() {
-            if let Some(hold) = &*slot.lock().expect("one thread") {
+            if let Some(hold) = &*slot.lock() {
                 put("u", index, state(&hold.ready_event()));
             }
         }
         for (index, slot) in self.externals.iter().enumerate() {
-            if let Some(hold) = &*slot.lock().expect("one thread") {
+            if let Some(hold) = &*slot.lock() {
                 put("x", index, state(&hold.ready_event()));
             }
         }
         for (index, slot) in self.donations.iter().enumerate() {
-            if let Some(hold) = &*slot.lock().expect("one thread") {
+            if let Some(hold) = &*slot.lock() {
                 put("d", index, format!("{},{}", state(&hold.ready_event()), state(&hold.free_event())));
             }
         }
@@ -688,7 +689,7 @@ impl Real {
             }
         }
         line.push_str("h=");
-        let hosts = self.hosts.lock().expect("one thread");
+        let hosts = self.hosts.lock();
         line.extend(hosts.iter().map(|told| ['p', 'r', 'e', 't'][usize::from(told.load(Ordering::Acquire))]));
         let _ = write!(line, " mem={}", self.bytes_in_use());
         line
@@ -698,7 +699,7 @@ impl Real {
         fn any<T>(slots_of: &Slots<T>, arg: Arg, thread: u8) -> bool {
             let (shared, own) = slots(arg);
             (shared + thread * own..shared + (thread + 1) * own)
-                .any(|slot| slots_of[usize::from(slot)].lock().expect("no panic under it").is_some())
+                .any(|slot| slots_of[usize::from(slot)].lock().is_some())
         }
         any(&self.usages, Arg::Usage, thread) || any(&self.donations, Arg::Donation, thread)
     }

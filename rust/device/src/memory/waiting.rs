@@ -3,8 +3,8 @@
 //! Every block that is freed serves the queue (`turns.rs`); the oldest entry is served first, so a large request is not
 //! passed by smaller ones behind it in the queue, nor by one that is not queued yet (those that do not wait take what
 //! they find). An entry whose block is no longer held leaves the queue; so does one that cannot be served although
-//! nothing is held that could still be freed, with that error. Memory may be made by a user's allocator, so it is looked
-//! for, and events are completed, under no lock.
+//! nothing is held that could still be freed, with that error. Memory may be made by a user's allocator, so it is
+//! looked for, and events are completed, under no lock.
 
 use super::MemorySpace;
 use super::block::MemoryBlock;
