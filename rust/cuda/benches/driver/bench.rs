@@ -79,9 +79,11 @@ impl<'a> Row<'a> {
     /// # Safety
     /// The memory is the row's as long as it is measured, and turns wait for what they do.
     pub(crate) unsafe fn fills(self, bare: &'a Bare, at: u64, data: &'a [u8]) -> Self {
-        // SAFETY: the caller's promise, here and below.
+        // SAFETY: the caller's promise.
         let clear = move || unsafe { bare.clear(at, data.len()) };
-        self.checked(clear, move || unsafe { bare.read(at, data.len()) } == data)
+        // SAFETY: the caller's promise.
+        let read = move || unsafe { bare.read(at, data.len()) };
+        self.checked(clear, move || read() == data)
     }
 }
 
