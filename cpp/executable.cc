@@ -17,23 +17,8 @@ namespace purlin {
 inline namespace v0 {
 namespace {
 
-/// A span of handles is read as their pointers.
-template <typename Rep, typename T>
-const Rep* const* Words(Span<const T> handles) noexcept {
-  static_assert(sizeof(T) == sizeof(const Rep*), "a handle is one word");
-  return reinterpret_cast<const Rep* const*>(handles.data());
-}
-
-template <typename T>
-bool AllThere(Span<const T> handles) noexcept {
-  for (const T& handle : handles) {
-    if (handle.rep() == nullptr) return false;
-  }
-  return true;
-}
-
 internal::RawShard ToRust(Span<const Buffer> arguments) noexcept {
-  return {Words<internal::BufferRep>(arguments), arguments.size()};
+  return {internal::Words<internal::BufferRep>(arguments), arguments.size()};
 }
 
 bool IsGone(const ExecuteContext* context) noexcept { return context != nullptr && context->rep() == nullptr; }
@@ -46,7 +31,7 @@ internal::RawExecuteOptions ToRust(const ExecuteOptions& options) noexcept {
           options.label.c_str(),
           options.non_donatable_input_indices.data(),
           options.non_donatable_input_indices.size(),
-          Words<internal::BufferRep>(options.results),
+          internal::Words<internal::BufferRep>(options.results),
           options.results.size(),
           internal::ToRust(options.dependencies),
           options.dependencies.size(),
@@ -101,11 +86,11 @@ Outputs::~Outputs() {
 StatusOr<LoadedExecutable> LoadedExecutable::Load(const Executable& executable, Span<const Device> devices,
                                                   std::size_t partition_count) {
   if (executable.rep() == nullptr) return internal::Gone("Executable");
-  if (!AllThere(devices)) return internal::Gone("Device");
+  if (!internal::AllThere(devices)) return internal::Gone("Device");
 
   const internal::StatusRep* error = nullptr;
   const internal::LoadedExecutableRep* rep = ffi::loaded_executable_load(
-      *executable.rep(), Words<internal::DeviceRep>(devices), devices.size(), partition_count, error);
+      *executable.rep(), internal::Words<internal::DeviceRep>(devices), devices.size(), partition_count, error);
   return internal::ToStatusOr<LoadedExecutable>(rep, error);
 }
 
@@ -117,7 +102,7 @@ LoadedExecutable::~LoadedExecutable() { internal::GiveUp<ffi::loaded_executable_
 const internal::StatusRep* LoadedExecutable::ExecuteRaw(Span<const Buffer> arguments, const ExecuteOptions& options,
                                                         SourceLocation location, internal::ExecutionWords* run) const {
   if (rep_ == nullptr) return internal::Gone("LoadedExecutable").ReleaseRep();
-  if (!AllThere(arguments)) return internal::Gone("Buffer").ReleaseRep();
+  if (!internal::AllThere(arguments)) return internal::Gone("Buffer").ReleaseRep();
 
   if (IsGone(options.context)) return internal::Gone("ExecuteContext").ReleaseRep();
 
@@ -134,7 +119,7 @@ const internal::StatusRep* LoadedExecutable::ExecuteShardedRaw(Span<const Span<c
   std::vector<internal::RawShard> shards;
   shards.reserve(arguments.size());
   for (const Span<const Buffer>& shard : arguments) {
-    if (!AllThere(shard)) return internal::Gone("Buffer").ReleaseRep();
+    if (!internal::AllThere(shard)) return internal::Gone("Buffer").ReleaseRep();
     shards.push_back(ToRust(shard));
   }
   if (IsGone(options.context)) return internal::Gone("ExecuteContext").ReleaseRep();

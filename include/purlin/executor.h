@@ -71,6 +71,14 @@ Event EventOf(const Value& value) {
   }
 }
 
+/// The events of a range of those.
+template <typename Values>
+std::vector<Event> EventsOf(const Values& values) {
+  std::vector<Event> events;
+  for (const auto& value : values) events.push_back(EventOf(value));
+  return events;
+}
+
 }  // namespace internal
 
 /// A closure on its way to a thread. Move-only, one word. Closures of at most 104 bytes with alignment <= 8 cost no
@@ -194,8 +202,7 @@ class AsyncWorkRunner : public Executor {
   template <typename Values, typename F,
             typename = std::enable_if_t<!std::is_convertible_v<const Values&, Span<const Event>>>>
   Status ScheduleWhenReady(const Values& values, F&& closure, Label label = Label("task")) {
-    std::vector<Event> events;
-    for (const auto& value : values) events.push_back(internal::EventOf(value));
+    const std::vector<Event> events = internal::EventsOf(values);
     return ScheduleWhenReady(Span<const Event>(events), std::forward<F>(closure), label);
   }
   /// As above.

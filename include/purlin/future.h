@@ -74,6 +74,8 @@ class [[nodiscard]] Future final {
   using Result = typename internal::FutureResult<T>::Type;
   /// Whether this future may be copied.
   static constexpr bool kCopyable = internal::IsCopyable<T>::value;
+  /// What Await() of a future that is kept answers: a Result, or one that shows a move-only value.
+  using Seen = std::conditional_t<kCopyable, Result, const internal::ShownStatusOr<Payload>>;
 
   /// Invalid.
   Future() noexcept = default;
@@ -113,17 +115,15 @@ class [[nodiscard]] Future final {
   [[nodiscard]] AsyncValueRef<Payload> ReleaseValue() && noexcept { return std::move(rep_.value); }
 
   /// Blocks until the future is ready; a copy of the value, or the error. See Event::Wait. Of a move-only value, no
-  /// copy: a StatusOr that shows it, good while a future of it lives; do not move out of that one.
-  std::conditional_t<kCopyable, Result, const Result> Await() const& { return Get<false>(rep_.value.Wait()); }
+  /// copy: a `const StatusOr<T>` that shows it, good while a future of it lives, and stays where it is.
+  Seen Await() const& { return Get<false>(rep_.value.Wait()); }
   /// As above. A move-only value is moved out, and the future is invalid afterwards.
   Result Await() && {
     Future taken = std::move(*this);
     return taken.template Get<!kCopyable>(taken.rep_.value.Wait());
   }
   /// As Await(), for at most `timeout`; then kDeadlineExceeded, and the future stays pending.
-  std::conditional_t<kCopyable, Result, const Result> AwaitFor(std::chrono::nanoseconds timeout) const {
-    return Get<false>(rep_.value.WaitFor(timeout));
-  }
+  Seen AwaitFor(std::chrono::nanoseconds timeout) const { return Get<false>(rep_.value.WaitFor(timeout)); }
   /// Blocks until the future is ready; a pointer to the value, good while a future of it lives.
   template <typename U = T>
   StatusOr<const U*> AwaitPointer() const {
@@ -264,7 +264,7 @@ class [[nodiscard]] Future final {
   }
 
   template <bool kMove>
-  Result Get(Status status) const {
+  std::conditional_t<kMove, Result, Seen> Get(Status status) const {
     if constexpr (std::is_void_v<T>) {
       return status;
     } else if constexpr (kMove) {
@@ -275,7 +275,7 @@ class [[nodiscard]] Future final {
       return Result(static_cast<const T&>(rep_.value.get()));
     } else {
       if (!status.ok()) return status;
-      return Result::Borrowed(rep_.value.get());
+      return Seen(rep_.value.get());
     }
   }
 

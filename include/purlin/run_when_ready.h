@@ -98,9 +98,7 @@ void AttachToValues(const Values& values, Closure closure) {
       for (const auto& value : values) error.Update(value.GetError());
       return Guarded("waiter", [&] { std::invoke(std::move(closure), std::move(error)); });
     }
-    std::vector<Event> events;
-    for (const auto& value : values) events.push_back(value.AsEvent());
-    WhenAll(events).OnReady([closure = std::move(closure)](const Status& status) mutable {
+    WhenAll(EventsOf(values)).OnReady([closure = std::move(closure)](const Status& status) mutable {
       std::invoke(std::move(closure), Status(status));
     });
   }
@@ -113,9 +111,7 @@ void AttachToAll(const Values& values, F&& f) {
   if constexpr (std::is_convertible_v<const Values&, Span<const Event>>) {
     WhenAll(values).OnReady(std::forward<F>(f));
   } else if constexpr (!HasAsEvent<std::decay_t<decltype(*std::begin(values))>>::value) {
-    std::vector<Event> events;
-    for (const auto& value : values) events.push_back(EventOf(value));
-    WhenAll(events).OnReady(std::forward<F>(f));
+    WhenAll(EventsOf(values)).OnReady(std::forward<F>(f));
   } else {
     AttachToValues(values, std::decay_t<F>(std::forward<F>(f)));
   }

@@ -203,6 +203,10 @@ inline Status OkStatus() noexcept { return Status(); }
 inline Status CancelledError(std::string_view message, SourceLocation location = SourceLocation::Current()) {
   return Status(StatusCode::kCancelled, message, location);
 }
+/// As above, without a message.
+inline Status CancelledError(SourceLocation location = SourceLocation::Current()) {
+  return CancelledError(std::string_view(), location);
+}
 /// See CancelledError.
 inline Status UnknownError(std::string_view message, SourceLocation location = SourceLocation::Current()) {
   return Status(StatusCode::kUnknown, message, location);

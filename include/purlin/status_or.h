@@ -76,7 +76,7 @@ struct Shown {
 
 /// Holds a `T`, or a Status that is not OK.
 template <typename T>
-class [[nodiscard]] StatusOr final {
+class [[nodiscard]] StatusOr {
  public:
   /// The type of the value.
   using value_type = T;
@@ -189,25 +189,25 @@ class [[nodiscard]] StatusOr final {
   /// Destroys what was here, constructs a value out of `args`, and returns it.
   template <typename... Args, std::enable_if_t<std::is_constructible_v<T, Args...>, int> = 0>
   T& emplace(Args&&... args) {
-    status_ = Status();
-    return value_.emplace(std::forward<Args>(args)...);
+    T& value = value_.emplace(std::forward<Args>(args)...);
+    status_ = Status();  // Now, as the arguments may be parts of it.
+    return value;
   }
   /// As above, of a list and more.
   template <typename U, typename... Args,
             std::enable_if_t<std::is_constructible_v<T, std::initializer_list<U>&, Args...>, int> = 0>
   T& emplace(std::initializer_list<U> list, Args&&... args) {
+    T& value = value_.emplace(list, std::forward<Args>(args)...);
     status_ = Status();
-    return value_.emplace(list, std::forward<Args>(args)...);
+    return value;
   }
 
-  /// For Purlin's own files: shows `value`, which outlives this, and is not copied. Only where a T cannot be copied.
-  static StatusOr Borrowed(T& value) noexcept { return StatusOr(internal::Shown<T>{&value}); }
+  /// For Purlin's own files: see ShownStatusOr.
+  explicit StatusOr(internal::Shown<T> shown) noexcept : value_(internal::BorrowingOptional<T>::Of(*shown.value)) {}
 
  private:
   static_assert(!std::is_same<std::remove_cv_t<T>, Status>::value, "StatusOr<Status> says the same thing twice");
   static_assert(!std::is_reference<T>::value, "StatusOr holds values");
-
-  explicit StatusOr(internal::Shown<T> shown) noexcept : value_(internal::BorrowingOptional<T>::Of(*shown.value)) {}
 
   template <typename U>
   void Take(StatusOr<U>&& other) {
@@ -225,6 +225,28 @@ class [[nodiscard]] StatusOr final {
   Status status_;
   internal::StatusOrValue<T> value_;
 };
+
+namespace internal {
+
+/// A StatusOr that shows a move-only value of another object's, which outlives it. It cannot be moved or returned as a
+/// StatusOr, and the value cannot be moved out of it.
+template <typename T>
+class [[nodiscard]] ShownStatusOr final : public StatusOr<T> {
+ public:
+  explicit ShownStatusOr(T& value) noexcept : StatusOr<T>(Shown<T>{&value}) {}
+  ShownStatusOr(Status error) : StatusOr<T>(std::move(error)) {}  // NOLINT(google-explicit-constructor)
+  ShownStatusOr(const ShownStatusOr&) = delete;
+  ShownStatusOr& operator=(const ShownStatusOr&) = delete;
+
+  const T& value() const { return StatusOr<T>::value(); }
+  const T& operator*() const { return value(); }
+  const T* operator->() const { return &value(); }
+};
+
+template <typename T>
+struct IsStatusOr<ShownStatusOr<T>> : std::true_type {};
+
+}  // namespace internal
 
 /// Equal values, or equal errors. Templates, so that nothing else converts to be compared.
 template <typename T>

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::{env, fs, io};
 
 /// The modules with a bridge.
-const BRIDGES: [&str; 36] = [
+const BRIDGES: [&str; 38] = [
     "src/abi.rs",
     "src/alloc_options.rs",
     "src/buffer.rs",
@@ -15,6 +15,7 @@ const BRIDGES: [&str; 36] = [
     "src/buffer_promise.rs",
     "src/cancel.rs",
     "src/client.rs",
+    "src/cuda.rs",
     "src/device.rs",
     "src/dlpack.rs",
     "src/dma.rs",
@@ -24,6 +25,7 @@ const BRIDGES: [&str; 36] = [
     "src/executor.rs",
     "src/kernel.rs",
     "src/layout.rs",
+    "src/loaded_kernel.rs",
     "src/memory_report.rs",
     "src/npy.rs",
     "src/program.rs",
@@ -46,7 +48,8 @@ const BRIDGES: [&str; 36] = [
 ];
 
 /// Those of a feature, by its name in the environment.
-const OPTIONAL: [(&str, &[&str]); 2] = [
+const OPTIONAL: [(&str, &[&str]); 3] = [
+    ("CUDA", &["src/cuda.rs"]),
     ("INTERCHANGE", &["src/dlpack.rs", "src/npy.rs", "src/safetensors.rs"]),
     ("XLA_CPU", &["src/xla_cpu.rs", "src/xla_ffi_host.rs"]),
 ];

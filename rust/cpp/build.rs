@@ -4,7 +4,8 @@ use std::path::{Path, PathBuf};
 use std::{env, fs, io};
 
 /// What belongs to a feature.
-const OPTIONAL: [(&str, &[&str]); 3] = [
+const OPTIONAL: [(&str, &[&str]); 4] = [
+    ("CUDA", &["cuda.cc"]),
     ("INTERCHANGE", &["dlpack.cc", "npy.cc", "safetensors.cc"]),
     ("PJRT", &["pjrt_tables.cc"]),
     ("XLA_CPU", &["xla_cpu.cc", "xla_ffi_host.cc"]),

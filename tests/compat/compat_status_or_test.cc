@@ -110,6 +110,7 @@ TEST(CompatStatusTest, CodesHaveTheirNumbersAndNames) {
   EXPECT_EQ(absl::StatusCodeToString(absl::StatusCode::kResourceExhausted), "RESOURCE_EXHAUSTED");
   EXPECT_EQ(absl::Status(absl::StatusCode::kOk, "ignored"), absl::OkStatus());
   EXPECT_EQ(absl::Status(absl::StatusCode::kDataLoss, "lost"), absl::DataLossError("lost"));
+  EXPECT_EQ(absl::Status(absl::StatusCode::kCancelled, ""), absl::CancelledError());
 }
 
 TEST(CompatStatusTest, PayloadsAreKeptAndCompared) {

@@ -346,7 +346,23 @@ TEST_F(EnumTest, OperandAccess) {
     builder.AddKernel(kernel, {operand});
     return std::move(builder).Build().status();
   };
-  Refuse<OperandAccess>({{"ProgramBuilder", 2, build}});
+  const auto bind = [this](int number) {
+    const KernelLoaderSpec spec =
+        KernelLoaderSpec::Function([](const KernelFrame*) -> void* { return nullptr; }, "k", 1);
+    const LoadedKernel kernel = LoadedKernel::Load(client_.devices().at(0), spec).value();
+    return kernel.Bind({}, {{Raw<OperandAccess>(number), 4}}).status();
+  };
+  Refuse<OperandAccess>({{"ProgramBuilder", 2, build}, {"LoadedKernel", 2, bind}});
+}
+
+TEST_F(EnumTest, KernelPayload) {
+  const auto load = [this](int number) {
+    KernelLoaderSpec spec = KernelLoaderSpec::Function([](const KernelFrame*) -> void* { return nullptr; }, "k", 0);
+    spec.payload = Raw<KernelPayload>(number);
+    spec.code = "// no code";
+    return LoadedKernel::Load(client_.devices().at(0), spec).status();
+  };
+  Refuse<KernelPayload>({{"LoadedKernel", 2, load}});
 }
 
 /// The answer to a program whose one command is a collective.

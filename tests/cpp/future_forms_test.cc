@@ -75,6 +75,19 @@ TEST(FutureFormsTest, CallbacksAndReadinessOfEachForm) {
   EXPECT_EQ(calls, 111);
 }
 
+TEST(FutureFormsTest, AMoveOnlyValueIsNotTakenFromAFutureThatIsKept) {
+  using Kept = decltype(std::declval<const Future<Owned>&>().Await());
+  static_assert(!std::is_move_constructible_v<Kept> && !std::is_convertible_v<Kept, StatusOr<Owned>>,
+                "it would outlive the future's value");
+  static_assert(std::is_same_v<decltype(*std::declval<Kept>()), const Owned&>, "others may look at it, too");
+  static_assert(std::is_same_v<decltype(std::declval<Kept>().value()), const Owned&>, "others may look at it, too");
+  const Future<Owned> future = OwnedFuture(4);
+  const StatusOr<Owned>& shown = future.Await();
+  EXPECT_EQ(**shown, 4);
+  EXPECT_EQ(**future.Await(), 4);
+  EXPECT_EQ(future.Await()->get(), shown->get());
+}
+
 TEST(FutureFormsTest, AssigningMovesAndSharesAsConstructingDoes) {
   Future<int> number = 1;
   Future<int> other;
@@ -413,7 +426,7 @@ TEST(FutureFormsTest, AMoveOnlyValueIsShownToThoseThatDoNotTakeIt) {
   EXPECT_EQ(**future.Await(), 7);
   EXPECT_EQ(future.Await()->get(), future.async_value()->get()) << "the value itself, not a copy";
   EXPECT_EQ(**future.AwaitFor(std::chrono::seconds(0)), 7);
-  static_assert(std::is_same_v<decltype(*future.Await()), const Owned&&>, "it cannot be moved out");
+  static_assert(std::is_same_v<decltype(*future.Await()), const Owned&>, "it cannot be moved out");
   InlineExecutor inline_executor;
   future.OnReady(inline_executor, [&](const StatusOr<Owned>& value) { seen.push_back(**value); });
   EXPECT_EQ(seen, (std::vector<int>{7, 7, 7}));
@@ -430,13 +443,13 @@ TEST(FutureFormsTest, AMoveOnlyErrorIsShownToo) {
 
 TEST(FutureFormsTest, AStatusOrThatShowsAValueKeepsShowingItWhenMoved) {
   Owned owned = std::make_unique<int>(3);
-  StatusOr<Owned> shown = StatusOr<Owned>::Borrowed(owned);
+  StatusOr<Owned> shown(internal::Shown<Owned>{&owned});
   StatusOr<Owned> moved = std::move(shown);
   EXPECT_EQ(moved->get(), owned.get());
   moved = StatusOr<Owned>(std::make_unique<int>(4));
   EXPECT_EQ(**moved, 4);
   EXPECT_EQ(*owned, 3) << "nothing was taken";
-  moved = StatusOr<Owned>::Borrowed(owned);
+  moved = StatusOr<Owned>(internal::Shown<Owned>{&owned});
   EXPECT_EQ(moved->get(), owned.get());
   moved = AbortedError("x");
   EXPECT_FALSE(moved.ok());

@@ -8,6 +8,7 @@
 
 #include "purlin/executable.h"
 #include "purlin/kernel.h"
+#include "purlin/loaded_kernel.h"
 #include "purlin/program.h"
 #include "purlin/xla_cpu.h"
 #include "purlin/xla_ffi_host.h"
@@ -52,6 +53,17 @@ TEST_F(MovedFromTest, Programs) {
   std::vector<Sequence> branches(2);
   static_cast<void>(Sequence(std::move(branches[1])));
   FAILS(ProgramBuilder, AddSwitch, with([&](auto& x) { x.AddSwitch({}, std::move(branches)); }));
+  const KernelLoaderSpec code = KernelLoaderSpec::Function([](const KernelFrame*) -> void* { return nullptr; }, "k", 1);
+  FAILS(LoadedKernel, Load, LoadedKernel::Load(no_device, code));
+  const LoadedKernel of_device = LoadedKernel::Load(device, code).value();
+  const LoadedKernel of_none = Empty(LoadedKernel(of_device));
+  FAILS(LoadedKernel, Bind, of_none.Bind({}, {}));
+  IS(LoadedKernel, device, of_none.device().memory_spaces().empty());
+  IS(LoadedKernel, name, of_none.name().empty());
+  const KernelLaunch launch = of_device.Bind({}, {{OperandAccess::kRead, 1}}).value();
+  const KernelLaunch no_launch = Empty(KernelLaunch(launch));
+  FAILS(KernelLaunch, Start, no_launch.Start({raw}));
+  FAILS(KernelLaunch, Start, launch.Start({no_raw}));
   const Program program = ProgramBuilder("nothing").Build().value();
   const Program no_program = Empty(Program(program));
   IS(Program, name, no_program.name().empty());

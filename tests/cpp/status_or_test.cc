@@ -182,6 +182,8 @@ TEST(StatusOrTest, IsMadeInPlace) {
   EXPECT_EQ(failed.emplace({4, 5, 6}).size(), 3U);
   EXPECT_TRUE(failed.ok());
   EXPECT_TRUE(failed.status().ok());
+  StatusOr<std::string> message = AbortedError("a message that is longer than a string holds in place");
+  EXPECT_EQ(message.emplace(message.status().message()), "a message that is longer than a string holds in place");
 }
 
 TEST(StatusOrTest, ComparesValuesAndErrors) {

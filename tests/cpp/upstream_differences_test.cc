@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <numeric>
 #include <optional>
 #include <type_traits>
 #include <utility>
@@ -47,6 +48,38 @@ TEST(CompatRunnerTest, TasksWaitForReferencesWithoutATypeAndForPointers) {
   value.emplace(4);
   EXPECT_TRUE(pool.Shutdown().ok());
   EXPECT_EQ(seen.load(), 8);
+}
+
+TEST(CompatRunnerTest, AWorkerThreadRunsClosuresInOrderAndAllOfThem) {
+  std::vector<int> order;
+  {
+    compat::xla::WorkerThread thread(compat::tsl::Env::Default(), "worker");
+    for (int i = 0; i < 100; ++i) thread.Schedule([&order, i] { order.push_back(i); });
+  }
+  std::vector<int> expected(100);
+  std::iota(expected.begin(), expected.end(), 0);
+  EXPECT_EQ(order, expected);
+}
+
+TEST(CompatRunnerTest, OfAPromiseOnceTheFirstSetWins) {
+  auto [promise, future] = compat::tsl::MakePromiseOnce<int>();
+  compat::tsl::PromiseOnce<int> copy = promise;
+  copy.Set(1);
+  promise.Set(2);
+  EXPECT_EQ(*future.Await(), 1);
+}
+
+namespace using_tsl {
+using compat::tsl::BlockUntilReady;
+template <typename Value, typename = void>
+struct FindsOne : std::false_type {};
+template <typename Value>
+struct FindsOne<Value, std::void_t<decltype(BlockUntilReady(std::declval<const Value&>()))>> : std::true_type {};
+}  // namespace using_tsl
+
+TEST(UpstreamDifferencesTest, AnUnqualifiedCallIsAmbiguous) {
+  static_assert(!using_tsl::FindsOne<AsyncValueRef<int>>::value, "the row of docs/adopting.md is out of date");
+  compat::tsl::BlockUntilReady(MakeAvailableAsyncValueRef<int>(1));
 }
 
 TEST(UpstreamDifferencesTest, ErrorsAreValues) {

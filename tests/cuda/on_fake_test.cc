@@ -7,12 +7,16 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
+#include <fstream>
+#include <iterator>
 #include <numeric>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "purlin/client.h"
+#include "purlin/cuda.h"
+#include "purlin/loaded_kernel.h"
 #include "purlin/raw_buffer.h"
 
 namespace purlin {
@@ -77,6 +81,120 @@ TEST(CudaTest, BytesGoFromDeviceToDeviceAndBack) {
     ASSERT_TRUE(status.ok()) << status;
     EXPECT_EQ(sent, received);
   }
+}
+
+/// to[i] = 2 * from[i] + value, for count words: the plainest kernel that has addresses and constants.
+constexpr char kTwicePlus[] = R"(
+.version 7.0
+.target sm_50
+.address_size 64
+.visible .entry twice_plus(.param .u64 to, .param .u64 from, .param .u32 value, .param .u32 count) {
+  .reg .pred %p<2>;
+  .reg .b32 %r<9>;
+  .reg .b64 %rd<8>;
+  ld.param.u64 %rd1, [to];
+  ld.param.u64 %rd2, [from];
+  ld.param.u32 %r1, [value];
+  ld.param.u32 %r2, [count];
+  mov.u32 %r3, %ctaid.x;
+  mov.u32 %r4, %ntid.x;
+  mov.u32 %r5, %tid.x;
+  mad.lo.s32 %r6, %r3, %r4, %r5;
+  setp.ge.u32 %p1, %r6, %r2;
+  @%p1 bra done;
+  cvta.to.global.u64 %rd3, %rd1;
+  cvta.to.global.u64 %rd4, %rd2;
+  mul.wide.u32 %rd5, %r6, 4;
+  add.s64 %rd6, %rd4, %rd5;
+  ld.global.u32 %r7, [%rd6];
+  mad.lo.s32 %r8, %r7, 2, %r1;
+  add.s64 %rd7, %rd3, %rd5;
+  st.global.u32 [%rd7], %r8;
+done:
+  ret;
+}
+)";
+
+TEST(CudaTest, AKernelRunsBetweenCopiesByEventsAlone) {
+  StatusOr<Client> client = Create(1);
+  ASSERT_TRUE(client.ok()) << client.status();
+  const Device device = client->devices()[0];
+  constexpr std::uint32_t kCount = 1000;
+  constexpr std::size_t kBytes = kCount * sizeof(std::uint32_t);
+  KernelArgsPackingSpec packing;
+  packing.PushAddress(1).PushAddress(0).PushConstant(std::uint32_t{7}).PushConstant(kCount);
+  const KernelLoaderSpec spec = KernelLoaderSpec::Ptx(kTwicePlus, "twice_plus", 4).WithPacking(packing);
+  const StatusOr<LoadedKernel> kernel = LoadedKernel::Load(device, spec);
+  ASSERT_TRUE(kernel.ok()) << kernel.status();
+  const StatusOr<KernelLaunch> launch = kernel->Bind(LaunchDimensions::Linear(kCount, 256),
+                                                     {{OperandAccess::kRead, kBytes}, {OperandAccess::kWrite, kBytes}});
+  ASSERT_TRUE(launch.ok()) << launch.status();
+  const RawBuffer from = RawBuffer::Allocate(device.default_memory_space(), kBytes).value();
+  const RawBuffer to = RawBuffer::Allocate(device.default_memory_space(), kBytes).value();
+  std::vector<std::uint32_t> sent(kCount);
+  std::iota(sent.begin(), sent.end(), std::uint32_t{1});
+  LaunchOptions options;
+  const Event written = from.CopyFromHost(sent.data(), 0, kBytes);
+  options.dependencies = {&written, 1};
+  const StatusOr<Event> done = launch->Start({from, to}, options);
+  ASSERT_TRUE(done.ok()) << done.status();
+  std::vector<std::uint32_t> received(kCount);
+  const Status status = to.CopyToHost(received.data(), 0, kBytes, {*done}).Wait();
+  ASSERT_TRUE(status.ok()) << status;
+  for (std::uint32_t i = 0; i < kCount; ++i) ASSERT_EQ(received[i], 2 * (i + 1) + 7) << i;
+}
+
+TEST(CudaTest, WhatADriverRefusesOfAKernelIsSaid) {
+  StatusOr<Client> client = Create(1);
+  ASSERT_TRUE(client.ok()) << client.status();
+  const Device device = client->devices()[0];
+  const Status unknown = LoadedKernel::Load(device, KernelLoaderSpec::Ptx(kTwicePlus, "thrice", 4)).status();
+  EXPECT_EQ(unknown.code(), StatusCode::kNotFound) << unknown;
+  EXPECT_TRUE(Contains(unknown.message(), "thrice")) << unknown;
+  const Status wrong = LoadedKernel::Load(device, KernelLoaderSpec::Ptx("no PTX", "thrice", 4)).status();
+  EXPECT_EQ(wrong.code(), StatusCode::kInvalidArgument) << wrong;
+}
+
+// On the fake nvrtc, which knows the kernels of tests/ptx by heart; scripts/gpu leaves it out.
+TEST(NvrtcTest, ASourceIsCompiledLoadedAndLaunched) {
+  std::ifstream file("tests/ptx/kernels/fill.cu");
+  ASSERT_TRUE(file) << "on_fake.sh runs this in the source tree";
+  ASSERT_NE(std::getenv("PURLIN_NVRTC"), nullptr) << "on_fake.sh says where the fake is";
+  KernelSource source;
+  source.name = "fill.cu";
+  source.text.assign(std::istreambuf_iterator<char>(file), {});
+  source.target = "7.5";
+  const StatusOr<Ptx> ptx = CompileKernelSource(source);
+  ASSERT_TRUE(ptx.ok()) << ptx.status();
+  ASSERT_TRUE(CudaAvailability().ok()) << CudaAvailability();
+  StatusOr<Client> client = Create(1);
+  ASSERT_TRUE(client.ok()) << client.status();
+  const Device device = client->devices()[0];
+  KernelArgsPackingSpec packing;
+  packing.PushAddress(0).PushConstant(std::uint32_t{0xabcd1234}).PushConstant(std::uint64_t{5});
+  const StatusOr<LoadedKernel> kernel = LoadedKernel::Load(device, ptx->LoaderSpec("fill_32", 3).WithPacking(packing));
+  ASSERT_TRUE(kernel.ok()) << kernel.status();
+  const StatusOr<KernelLaunch> launch = kernel->Bind(LaunchDimensions::Linear(5, 4), {{OperandAccess::kWrite, 20}});
+  ASSERT_TRUE(launch.ok()) << launch.status();
+  const RawBuffer to = RawBuffer::Allocate(device.default_memory_space(), 20).value();
+  std::vector<std::uint32_t> received(5);
+  const Status status = to.CopyToHost(received.data(), 0, 20, {launch->Start({to}).value()}).Wait();
+  ASSERT_TRUE(status.ok()) << status;
+  EXPECT_EQ(received, std::vector<std::uint32_t>(5, 0xabcd1234));
+
+  source.text = "#error nothing to see\n";
+  const Status wrong = CompileKernelSource(source).status();
+  EXPECT_EQ(wrong.code(), StatusCode::kInvalidArgument) << wrong;
+  EXPECT_TRUE(Contains(wrong.message(), "nothing to see")) << wrong;
+  source.text = "template <typename T> __global__ void f(T*) {}\n";
+  source.name_expressions = {"f<int>"};
+  source.headers = {{"h.h", "int h;"}};
+  source.options = {"-w"};
+  const StatusOr<Ptx> named = CompileKernelSource(source);
+  ASSERT_TRUE(named.ok()) << named.status();
+  ASSERT_EQ(named->lowered_names.size(), 1U);
+  EXPECT_EQ(named->lowered_names[0].first, "f<int>");
+  EXPECT_FALSE(named->lowered_names[0].second.empty());
 }
 
 }  // namespace

@@ -120,7 +120,7 @@ of_rust() {
 of_rust rust 280
 # What the fake driver takes for the behaviour of a real one.
 of_rust driver 50
-step cpp 50 ./cuda_test
+step cpp 50 ./cuda_test --gtest_filter=-NvrtcTest.*
 step measure 90 ./measure ${is_fake:+--quick} --tsv "$results/measure.tsv"
 [[ -n $is_fake ]] || sed -n '/^operation  /,$p' "$results/measure.log" | tee -a "$results/summary.txt"
 skip demo "the demo's kernels are functions of the host, which do not run on a GPU"
@@ -128,7 +128,7 @@ sanitizer=$(PATH=$PATH:/usr/local/cuda/bin command -v compute-sanitizer)
 if [[ -z $sanitizer || -n $is_fake ]]; then
   skip compute-sanitizer "$([[ -n $is_fake ]] && echo "the driver is not NVIDIA's" || echo 'it is not there')"
 else
-  step compute-sanitizer 100 "$sanitizer" --report-api-errors no --error-exitcode 9 ./cuda_test
+  step compute-sanitizer 100 "$sanitizer" --report-api-errors no --error-exitcode 9 ./cuda_test --gtest_filter=-NvrtcTest.*
 fi
 say "gpu: $devices device$([[ $devices == 1 ]] || echo s) $what"
 say "$passed passed, $failed failed, $skipped skipped"

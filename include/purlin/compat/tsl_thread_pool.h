@@ -138,15 +138,16 @@ class ThreadPool final : public Executor {
     options.thread_count = threads < 1 ? 1 : static_cast<std::size_t>(threads);
     return ThreadPoolAsyncWorkRunner::Create(options).value();
   }
-  // A range is worth handing over from about 10 000 cycles; no range is longer than a thread's share.
+  // A range is worth handing over from about 10 000 cycles; above that, each thread has four, which evens out unequal
+  // ones.
   Grain GrainOf(std::int64_t total, const SchedulingParams& params) const noexcept {
     constexpr std::int64_t kWorthHandingOver = 10'000;
     if (params.block_size_ > 0) return Grain(static_cast<std::size_t>(params.block_size_));
     const std::int64_t cost = params.cost_per_unit_ < 1 ? 1 : params.cost_per_unit_;
     const std::int64_t worth = cost >= kWorthHandingOver ? 1 : kWorthHandingOver / cost;
-    const std::int64_t threads = NumThreads();
-    const std::int64_t share = total / threads + (total % threads != 0 ? 1 : 0);
-    return Grain(static_cast<std::size_t>(worth > share ? (worth > total ? total : worth) : share));
+    const std::int64_t ranges = 4 * std::int64_t{NumThreads()};
+    const std::int64_t share = total / ranges + (total % ranges != 0 ? 1 : 0);
+    return Grain(static_cast<std::size_t>(worth > share ? worth : share));
   }
 
   ThreadPoolAsyncWorkRunner pool_;

@@ -237,8 +237,8 @@ void CallOnReady(F& f, EventHeader* source) {
     if constexpr (std::is_same_v<Argument, StatusOr<const T*>>) {
       std::invoke(std::move(f), Argument(&value));
     } else if constexpr (kBorrows<T, kMove, F>) {
-      const Argument shown = Argument::Borrowed(value);
-      std::invoke(std::move(f), shown);
+      const ShownStatusOr<typename Argument::value_type> shown(value);
+      std::invoke(std::move(f), static_cast<const Argument&>(shown));
     } else if constexpr (kMove ? std::is_nothrow_move_constructible_v<T> : std::is_nothrow_copy_constructible_v<T>) {
       std::invoke(std::move(f), Argument(TakenFrom<kMove>(value)));
     } else {

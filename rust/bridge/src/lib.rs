@@ -26,6 +26,8 @@ mod buffer_rep;
 pub mod callback;
 pub mod cancel;
 pub mod client;
+#[cfg(feature = "cuda")]
+pub mod cuda;
 pub mod device;
 #[cfg(feature = "interchange")]
 pub mod dlpack;
@@ -41,6 +43,7 @@ pub mod host_memory_allocator;
 pub mod host_shards;
 pub mod kernel;
 pub mod layout;
+pub mod loaded_kernel;
 pub mod memory_hook;
 pub mod memory_report;
 #[cfg(feature = "interchange")]

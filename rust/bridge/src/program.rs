@@ -134,16 +134,15 @@ impl From<Slice> for RawSlice {
     }
 }
 
+/// Those of `purlin::OperandAccess`.
+pub(crate) const OPERAND_ACCESSES: [(&str, OperandAccess); 3] =
+    [("kRead", OperandAccess::Read), ("kWrite", OperandAccess::Write), ("kReadWrite", OperandAccess::ReadWrite)];
+
 impl RawOperand {
     /// # Errors
     /// `InvalidArgument`: no access of that number.
     fn get(&self) -> StatusOr<Operand> {
-        let values = [
-            ("kRead", OperandAccess::Read),
-            ("kWrite", OperandAccess::Write),
-            ("kReadWrite", OperandAccess::ReadWrite),
-        ];
-        let access = known("OperandAccess", self.access, &values)?;
+        let access = known("OperandAccess", self.access, &OPERAND_ACCESSES)?;
         Ok(Operand { slice: self.slice.into(), access, is_invariant: self.is_invariant })
     }
 }

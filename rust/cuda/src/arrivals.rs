@@ -33,6 +33,14 @@ struct State {
     sleeper: Option<EventPromise>,
 }
 
+impl State {
+    fn take(&mut self) -> Option<Arrival> {
+        let arrival = self.arrived.pop_front()?;
+        self.expected -= 1;
+        Some(arrival)
+    }
+}
+
 impl Arrivals {
     /// There is one part more, which will [arrive](Self::add).
     pub(crate) fn expect_one(&self) {
@@ -54,10 +62,7 @@ impl Arrivals {
 
     /// The oldest that has arrived, to be emptied.
     pub(crate) fn take(&self) -> Option<Arrival> {
-        let mut state = self.0.lock();
-        let arrival = state.arrived.pop_front()?;
-        state.expected -= 1;
-        Some(arrival)
+        self.0.lock().take()
     }
 
     /// As [`take`](Self::take), and waits for it. `None`: nothing is on its way. For the caller only.
@@ -77,9 +82,11 @@ impl Arrivals {
         unit.poller.wake();
         loop {
             let mut state = self.0.lock();
-            if !state.arrived.is_empty() || state.expected == 0 {
-                drop(state);
-                return self.take();
+            if let Some(arrival) = state.take() {
+                return Some(arrival);
+            }
+            if state.expected == 0 {
+                return None;
             }
             let sleeper = EventPromise::guarding(c"part of a copy");
             let woken = sleeper.event();

@@ -145,7 +145,10 @@ impl Download {
         let points = std::mem::take(&mut rest.points);
         let order = Order { role: Role::ToHostToo, waits: &points, name: &self.name, other: None };
         let point = Stream::submit(&self.unit.gpu, order, work, end)?;
-        self.unit.poller.wake();
+        // A caller that waits looks itself, and lets others help where there are more parts.
+        if self.arrivals.is_none() || rest.left.len() > 0 {
+            self.unit.poller.wake();
+        }
         rest.last = Some(point);
         Ok(())
     }

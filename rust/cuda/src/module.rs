@@ -56,13 +56,16 @@ unsafe impl Send for Kernel {}
 // SAFETY: as above; nothing changes.
 unsafe impl Sync for Kernel {}
 
+/// How ELF and a fatbin begin.
+const MAGICS: [&[u8]; 2] = [b"\x7fELF", &0xBA55_ED50_u32.to_le_bytes()];
+
 impl Modules {
     /// The module of that code on a GPU. May wait for another thread that loads the same.
     ///
     /// # Errors
     /// As [`Module::load`].
-    fn get(&self, gpu: &Arc<Gpu>, keepers: &Arc<Keepers>, image: &[u8], what: &str) -> StatusOr<Arc<Module>> {
-        let key = (gpu.context() as usize, Arc::from(image));
+    fn get(&self, gpu: &Arc<Gpu>, keepers: &Arc<Keepers>, image: Arc<[u8]>, what: &str) -> StatusOr<Arc<Module>> {
+        let key = (gpu.context() as usize, Arc::clone(&image));
         let slot = {
             let mut modules = self.0.lock();
             // What nobody has or loads is forgotten.
@@ -73,7 +76,7 @@ impl Modules {
         if let Some(module) = loaded.upgrade() {
             return Ok(module);
         }
-        let module = Arc::new(Module::load(gpu, keepers, image, what)?);
+        let module = Arc::new(Module::load(gpu, keepers, &image, what)?);
         *loaded = Arc::downgrade(&module);
         Ok(module)
     }
@@ -86,8 +89,12 @@ impl Modules {
         let what = format!("loading {code} on GPU {}", gpu.ordinal);
         let image = match code.image {
             // The driver reads PTX to its null.
-            KernelImage::Ptx(text) => Some([text.trim_end_matches('\0').as_bytes(), b"\0"].concat()),
-            KernelImage::Cubin(bytes) => Some(bytes.to_vec()),
+            KernelImage::Ptx(text) => Some(text.trim_end_matches('\0').as_bytes()),
+            KernelImage::Cubin(bytes) if MAGICS.iter().any(|magic| bytes.starts_with(magic)) => Some(bytes),
+            // It would be read as PTX.
+            KernelImage::Cubin(_) => {
+                return Err(Error::invalid_argument(format!("{what}: it begins neither as ELF nor as a fatbin")));
+            }
             KernelImage::Loaded(_) => None,
             _ => return Err(Error::unimplemented(format!("{what}: code in a form that this backend does not know"))),
         };
@@ -96,7 +103,9 @@ impl Modules {
         gpu.driver.check_process()?;
         gpu.check_whole()?;
         let _current = gpu.enter()?;
-        let module = image.map(|image| self.get(gpu, keepers, &image, &what)).transpose()?;
+        // The driver reads PTX to its null.
+        let image = image.map(|image| image.iter().copied().chain([0]).collect());
+        let module = image.map(|image| self.get(gpu, keepers, image, &what)).transpose()?;
         let function = match (&module, code.image) {
             (None, KernelImage::Loaded(handle)) => handle.as_ptr().cast(),
             (module, _) => {
@@ -128,7 +137,8 @@ impl Module {
         let mut values = [log.as_mut_ptr().cast::<c_void>(), ptr::without_provenance_mut(LOG_BYTES)];
         let count = numbers.len() as c_uint;
         let load = gpu.api().base.load_module;
-        // SAFETY: PTX ends in a null, and a cubin says how long it is; options and log are there for the call.
+        // SAFETY: PTX ends in a null. A cubin begins as one and says how long it is, which is trusted as its code is.
+        // Options and log are there for the call.
         let answer =
             unsafe { load(&mut handle, image.as_ptr().cast(), count, numbers.as_mut_ptr(), values.as_mut_ptr()) };
         if answer == 0 {

@@ -196,15 +196,15 @@ impl Upload {
         self.go_on(|progress| _ = progress.failed.get_or_insert(error));
     }
 
-    /// Changes the progress. Who has all enqueued, or nothing more to enqueue, tells that, once.
+    /// Changes the progress. The thread after which nothing is left to enqueue tells that, once.
     fn go_on(&self, change: impl FnOnce(&mut Progress)) {
         let mut progress = self.progress.lock();
         change(&mut progress);
         let is_all = progress.filling == 0 && (progress.left.len() == 0 || progress.failed.is_some());
         let enqueuing = if is_all { progress.enqueuing.take() } else { None };
+        let Some(enqueuing) = enqueuing else { return };
         let (failed, last) = (progress.failed.clone(), progress.last.clone());
         drop(progress);
-        let Some(enqueuing) = enqueuing else { return };
         let enqueued = match (failed, last) {
             (None, Some(last)) => Ok(last),
             (failed, _) => {

@@ -342,7 +342,10 @@ fn outcome(answer: *mut c_void) -> Result<(), Error> {
 }
 
 /// Calls `f` for each workgroup of the grid, the fastest dimension first.
-fn for_each_workgroup([x, y, z]: [u64; 3], mut f: impl FnMut([u64; 3]) -> Result<(), Error>) -> Result<(), Error> {
+pub(crate) fn for_each_workgroup(
+    [x, y, z]: [u64; 3],
+    mut f: impl FnMut([u64; 3]) -> Result<(), Error>,
+) -> Result<(), Error> {
     for z in 0..z {
         for y in 0..y {
             for x in 0..x {

@@ -25,6 +25,7 @@ use crate::collective::CollectiveLaunch;
 use crate::float_mode::with_flushed_denormals;
 use crate::interpreter::{Bases, Interpreter, Road, Straight};
 use crate::library::LibraryContext;
+use crate::loaded::Target;
 use crate::lower::{Ids, Lowered, has_device_kernels, has_host_kernels};
 use crate::places::AllocationPlace;
 use crate::program::Program;
@@ -36,6 +37,9 @@ use purlin_device::{Device, MemorySpace};
 
 /// A program and its devices: the part that all runs share.
 pub(crate) struct Launcher {
+    /// The program as each device does it, in the order of `devices`; empty where the host executes it. First, because
+    /// the devices' client unloads what is loaded.
+    lowered: Vec<Lowered>,
     pub(crate) program: Program,
     /// Replica by replica, in each replica partition by partition.
     pub(crate) devices: Vec<Device>,
@@ -45,8 +49,6 @@ pub(crate) struct Launcher {
     pub(crate) partition_count: usize,
     /// The runs that are executing commands now, unless the program is straight.
     watched: Watched,
-    /// The program as each device does it, in the order of `devices`; empty where the host executes it.
-    lowered: Vec<Lowered>,
 }
 
 /// A device's part in a launch.
@@ -128,12 +130,12 @@ impl Launcher {
         Self { program, devices, participants, is_straight, partition_count, watched, lowered: Vec::new() }
     }
 
-    /// The same, with the devices' own commands where they load kernels; constants are in `spaces`, one for each
-    /// device.
+    /// The same for `targets`, which are the devices, with the devices' own commands where they load kernels. Constants
+    /// are where temporaries are. A program without kernels stays the host's, if that reaches all of its memory.
     ///
     /// # Errors
     /// `Unimplemented`: the program has kernels of devices, and these call functions of the host. As [`Lowered::of`].
-    pub(crate) fn lowered(mut self, spaces: &[&MemorySpace]) -> StatusOr<Self> {
+    pub(crate) fn lowered(mut self, targets: &[Target]) -> StatusOr<Self> {
         let (program, has_theirs) = (&self.program, has_device_kernels(&self.program));
         if self.devices.first().is_none_or(Device::kernels_are_host_functions) {
             return match has_theirs {
@@ -145,13 +147,14 @@ impl Launcher {
                 ))),
             };
         }
-        if !has_theirs && has_host_kernels(program) {
+        let reached = || targets.iter().flat_map(Target::spaces).all(MemorySpace::is_host_visible);
+        if !has_theirs && (has_host_kernels(program) || reached()) {
             return Ok(self);
         }
-        for (device, space) in self.devices.iter().zip(spaces) {
+        for (device, target) in self.devices.iter().zip(targets) {
             let participant = self.participants[device.id() as usize];
             let ids = Ids { replica: participant.replica_id, partition: participant.partition_id };
-            self.lowered.push(Lowered::of(program, device, space, ids)?);
+            self.lowered.push(Lowered::of(program, device, &target.temporary_space, ids)?);
         }
         Ok(self)
     }

@@ -1,6 +1,7 @@
 //! A loaded executable: an executable that is bound to devices of one client.
 //!
-//! Any thread may start runs. Loading checks the devices and looks up their memory spaces; it copies and maps nothing.
+//! Any thread may start runs. Loading checks the devices and looks up their memory spaces. Where the host executes the
+//! program it copies and maps nothing; a device that does so itself gets kernels and constants (`lower`).
 
 use std::fmt;
 use std::sync::Arc;
@@ -71,6 +72,11 @@ pub(crate) struct Target {
 }
 
 impl Target {
+    /// All spaces.
+    pub(crate) fn spaces(&self) -> impl Iterator<Item = &MemorySpace> {
+        self.parameter_spaces.iter().chain(&self.result_spaces).chain([&self.temporary_space])
+    }
+
     /// A handle to the space of each result.
     #[inline]
     pub(crate) fn clones_of_result_spaces(&self) -> impl Iterator<Item = MemorySpace> + use<'_> {
@@ -97,7 +103,8 @@ impl LoadedExecutable {
     /// `Unimplemented`: there are several devices, the program has collectives, and the backend's launches cannot wait
     /// for each other, as the simulator's; the program has kernels of devices
     /// ([`Kernel::of_device`](crate::Kernel::of_device)), and those of these devices are functions of the host; or the
-    /// devices load kernels, the program has some, and a command, which is named, can only be done by the host. As
+    /// devices do the program's commands themselves, because it has kernels of theirs or arrays that the host does not
+    /// reach, and a command, which is named, can only be done by the host. As
     /// [`LoadedKernel::load`](crate::LoadedKernel::load).
     ///
     /// # Examples
@@ -127,13 +134,11 @@ impl LoadedExecutable {
                 return Err(refused(format!("{device} is there twice")));
             }
         }
-        check_collectives(program, devices, partition_count).map_err(|error| {
-            Error::new(error.code(), format!("'{}' cannot be loaded: {}", program.name(), error.message()))
-        })?;
+        check_collectives(program, devices, partition_count)
+            .map_err(|error| error.prefixed(format_args!("'{}' cannot be loaded", program.name())))?;
         let mut targets = devices.iter().map(|device| Target::of(program, device)).collect::<StatusOr<Vec<_>>>()?;
         let launcher = Launcher::new(program.clone(), devices.to_vec(), partition_count);
-        let spaces: Vec<&MemorySpace> = targets.iter().map(|target| &target.temporary_space).collect();
-        let launcher = Arc::new(launcher.lowered(&spaces)?);
+        let launcher = Arc::new(launcher.lowered(&targets)?);
         for (target, lowered) in targets.iter_mut().zip(launcher.lowered_programs()) {
             target.constants.clone_from(&lowered.constants);
         }

@@ -9,6 +9,8 @@ use std::sync::Arc;
 
 use smallvec::SmallVec;
 
+use crate::float_mode::with_flushed_denormals;
+use crate::interpreter::for_each_workgroup;
 use crate::kernel::{KernelArgument, KernelDim3, KernelFrame, KernelFunction};
 use crate::kernels::{KernelArgPackingSpec, KernelLoaderSpec, KernelPayload, KernelSymbol};
 use crate::operand::OperandAccess;
@@ -64,10 +66,11 @@ use purlin_device::{Device, LaunchOptions, RawBuffer};
 /// ```
 #[derive(Clone)]
 pub struct LoadedKernel {
-    device: Device,
+    // In this order, because the device's client unloads what is loaded.
+    code: Code,
     /// Keeps what was not loaded here, too.
     spec: Arc<KernelLoaderSpec>,
-    code: Code,
+    device: Device,
 }
 
 #[derive(Clone)]
@@ -147,14 +150,16 @@ impl LoadedKernel {
     /// its frame; it does the work of the block's threads.
     ///
     /// # Errors
-    /// `InvalidArgument`: dimensions beyond the device's limits, which the message has; a packing that names an operand
-    /// that is not there; another number of arguments than the arity.
+    /// `InvalidArgument`: dimensions that are 0 or beyond the device's limits, which the message has; a packing that
+    /// names an operand that is not there; another number of arguments than the arity.
     pub fn bind(&self, dimensions: LaunchDimensions, operands: &[KernelOperand]) -> StatusOr<Arc<KernelLaunch>> {
         let work = match &self.code {
             Code::OfHost(symbol) => {
+                if dimensions.grid.iter().chain(&dimensions.block).any(|&number| number == 0) {
+                    return Err(Error::invalid_argument(format!("{self:?}: {dimensions}, and none may be 0")));
+                }
                 let arguments = self.arguments(operands.len())?;
-                let sizes_bytes = operands.iter().map(|operand| operand.size_bytes).collect();
-                Work::OfHost(HostLaunch { symbol: symbol.clone(), dimensions, arguments, sizes_bytes })
+                Work::OfHost(HostLaunch { symbol: symbol.clone(), dimensions, arguments })
             }
             Code::OfDevice(_) => {
                 let places: Vec<Option<Place>> =
@@ -162,8 +167,7 @@ impl LoadedKernel {
                 Work::OfDevice(CommandList::new(vec![self.command(dimensions, operands, &places)?])?)
             }
         };
-        let accesses = operands.iter().map(|operand| operand.access).collect();
-        Ok(Arc::new(KernelLaunch { kernel: self.clone(), accesses, work }))
+        Ok(Arc::new(KernelLaunch { work, operands: operands.into(), kernel: self.clone() }))
     }
 
     /// A command of the device: the kernel on operands that are at `places`, or nowhere if they are empty.
@@ -224,10 +228,10 @@ impl fmt::Debug for LoadedKernel {
 ///
 /// See the example of [`LoadedKernel`].
 pub struct KernelLaunch {
-    kernel: LoadedKernel,
-    /// Of the operands.
-    accesses: SmallVec<[OperandAccess; 8]>,
+    // Before the kernel, which it is a launch of.
     work: Work,
+    operands: SmallVec<[KernelOperand; 8]>,
+    kernel: LoadedKernel,
 }
 
 enum Work {
@@ -253,18 +257,23 @@ impl KernelLaunch {
     /// As [`Device::launch`]: the kernel accesses its operands as it was bound, and no other memory.
     #[track_caller]
     pub unsafe fn start(self: &Arc<Self>, memory: &[&RawBuffer], options: &LaunchOptions<'_>) -> StatusOr<Event> {
-        if memory.len() != self.accesses.len() {
-            let (operands, there) = (self.accesses.len(), memory.len());
+        if memory.len() != self.operands.len() {
+            let (operands, there) = (self.operands.len(), memory.len());
             let why =
                 format!("the kernel '{}' has {operands} operands, and is launched on {there} ranges", self.name());
             return Err(Error::invalid_argument(why));
         }
+        let operands = || self.operands.iter().zip(memory);
+        if let Some(short) = operands().position(|(operand, range)| range.size_bytes() < operand.size_bytes) {
+            let (there, wanted) = (memory[short].size_bytes(), self.operands[short].size_bytes);
+            let why = format!("operand {short} of the kernel '{}' has {wanted} bytes, its range {there}", self.name());
+            return Err(Error::invalid_argument(why));
+        }
         // An operand that is read and written is a range that is written, and one more that is read.
-        let operands = || self.accesses.iter().zip(memory);
         let mut ranges: SmallVec<[(Access, &RawBuffer); 16]> = operands()
-            .map(|(access, &range)| (if access.writes() { Access::Write } else { Access::Read }, range))
+            .map(|(operand, &range)| (if operand.access.writes() { Access::Write } else { Access::Read }, range))
             .collect();
-        let read_too = operands().filter(|(access, _)| **access == OperandAccess::ReadWrite);
+        let read_too = operands().filter(|(operand, _)| operand.access == OperandAccess::ReadWrite);
         ranges.extend(read_too.map(|(_, &range)| (Access::Read, range)));
         let launch: Arc<dyn Launch> = self.clone();
         // SAFETY: the caller's promise.
@@ -280,7 +289,7 @@ impl Launch for KernelLaunch {
     unsafe fn launch(&self, _info: LaunchInfo, addresses: &[*mut u8]) -> Result<(), Error> {
         match &self.work {
             // SAFETY: the caller's promise.
-            Work::OfHost(launch) => unsafe { launch.call(self.name(), addresses) },
+            Work::OfHost(launch) => unsafe { launch.call(self.name(), &self.operands, addresses) },
             Work::OfDevice(_) => Err(Error::internal(format!("{self:?} is no work of the host"))),
         }
     }
@@ -298,20 +307,18 @@ struct HostLaunch {
     symbol: KernelSymbol,
     dimensions: LaunchDimensions,
     arguments: Vec<KernelArgPackingSpec>,
-    /// Of the operands.
-    sizes_bytes: Vec<usize>,
 }
 
 impl HostLaunch {
-    /// Calls the function for each block.
+    /// Calls the function for each block, with denormals as zeros, as programs call it.
     ///
     /// # Errors
     /// `Internal`: it says that it has failed. Later blocks are not called then.
     ///
     /// # Safety
     /// As [`Launch::launch`].
-    unsafe fn call(&self, name: &str, addresses: &[*mut u8]) -> Result<(), Error> {
-        if addresses.len() < self.sizes_bytes.len() {
+    unsafe fn call(&self, name: &str, operands: &[KernelOperand], addresses: &[*mut u8]) -> Result<(), Error> {
+        if addresses.len() < operands.len() {
             return Err(Error::internal(format!("the kernel '{name}' was launched on {} ranges", addresses.len())));
         }
         // SAFETY: whoever made the symbol promised that it is a kernel of the platforms on which it is launched, and
@@ -320,11 +327,12 @@ impl HostLaunch {
         // Constants, with addresses in them.
         let mut constants: Vec<Vec<u8>> = Vec::new();
         let arguments: SmallVec<[KernelArgument; 16]> =
-            self.arguments.iter().map(|argument| self.argument(argument, addresses, &mut constants)).collect();
-        let [x, y, z] = self.dimensions.grid.map(u64::from);
-        let grid = KernelDim3 { x, y, z };
-        let blocks = (0..z).flat_map(|z| (0..y).flat_map(move |y| (0..x).map(move |x| KernelDim3 { x, y, z })));
-        for id in blocks {
+            self.arguments.iter().map(|of| argument(of, operands, addresses, &mut constants)).collect();
+        let blocks = self.dimensions.grid.map(u64::from);
+        let position = |[x, y, z]: [u64; 3]| KernelDim3 { x, y, z };
+        let grid = position(blocks);
+        let call = |block: [u64; 3]| {
+            let id = position(block);
             let frame = KernelFrame {
                 num_workgroups: &raw const grid,
                 id: &raw const id,
@@ -332,37 +340,37 @@ impl HostLaunch {
                 args: arguments.as_ptr(),
             };
             // SAFETY: the caller's promise: the operands are there, for the kernel to access as it was bound.
-            if !unsafe { function(&raw const frame) }.is_null() {
-                let KernelDim3 { x, y, z } = id;
-                return Err(Error::internal(format!("the kernel '{name}' failed in block [{x}, {y}, {z}]")));
+            if unsafe { function(&raw const frame) }.is_null() {
+                return Ok(());
             }
-        }
-        Ok(())
+            Err(Error::internal(format!("the kernel '{name}' failed in block {block:?}")))
+        };
+        with_flushed_denormals(|| for_each_workgroup(blocks, call))
     }
+}
 
-    /// An argument of the frame: an operand by its address, or constant bytes by theirs.
-    fn argument(
-        &self,
-        argument: &KernelArgPackingSpec,
-        addresses: &[*mut u8],
-        constants: &mut Vec<Vec<u8>>,
-    ) -> KernelArgument {
-        match argument.relocations() {
-            [one] if argument.bytes().len() == size_of::<u64>() => {
-                let range = one.argument_index as usize;
-                KernelArgument { data: addresses[range].cast(), size_bytes: self.sizes_bytes[range] }
+/// An argument of the frame: an operand by its address, or constant bytes by theirs.
+fn argument(
+    argument: &KernelArgPackingSpec,
+    operands: &[KernelOperand],
+    addresses: &[*mut u8],
+    constants: &mut Vec<Vec<u8>>,
+) -> KernelArgument {
+    match argument.relocations() {
+        [one] if argument.bytes().len() == size_of::<u64>() => {
+            let range = one.argument_index as usize;
+            KernelArgument { data: addresses[range].cast(), size_bytes: operands[range].size_bytes }
+        }
+        relocations => {
+            let mut bytes = argument.bytes().to_vec();
+            for relocation in relocations {
+                let (at, address) = (relocation.offset_bytes, addresses[relocation.argument_index as usize]);
+                let address = address.expose_provenance() as u64;
+                bytes[at..at + size_of::<u64>()].copy_from_slice(&address.to_le_bytes());
             }
-            relocations => {
-                let mut bytes = argument.bytes().to_vec();
-                for relocation in relocations {
-                    let (at, address) = (relocation.offset_bytes, addresses[relocation.argument_index as usize]);
-                    let address = address.expose_provenance() as u64;
-                    bytes[at..at + size_of::<u64>()].copy_from_slice(&address.to_le_bytes());
-                }
-                constants.push(bytes);
-                let kept = constants.last_mut().map_or(ptr::null_mut(), |bytes| bytes.as_mut_ptr());
-                KernelArgument { data: kept.cast(), size_bytes: argument.bytes().len() }
-            }
+            constants.push(bytes);
+            let kept = constants.last_mut().map_or(ptr::null_mut(), |bytes| bytes.as_mut_ptr());
+            KernelArgument { data: kept.cast(), size_bytes: argument.bytes().len() }
         }
     }
 }

@@ -29,8 +29,6 @@ pub(crate) struct Lowered {
     pub(crate) list: CommandList,
     /// The ranges behind those of a launch.
     pub(crate) constants: Vec<RawBuffer>,
-    /// Keeps what is loaded.
-    _kernels: Vec<LoadedKernel>,
 }
 
 /// The participant for which a program is lowered.
@@ -76,9 +74,9 @@ impl Lowered {
         lowering.place_constants(space)?;
         lowering.copy_arguments();
         lowering.sequence(program.sequence())?;
-        let Lowering { constants, commands, kernels, .. } = lowering;
+        let Lowering { constants, commands, .. } = lowering;
         let list = CommandList::new(commands)?.with_alignment(ALIGNMENT_BYTES);
-        Ok(Self { list, constants, _kernels: kernels.into_iter().map(|(_, kernel)| kernel).collect() })
+        Ok(Self { list, constants })
     }
 }
 
@@ -151,8 +149,7 @@ impl Lowering<'_> {
     fn sequence(&mut self, sequence: &Sequence) -> Result<(), Error> {
         for command in sequence.commands() {
             self.command(command).map_err(|error| {
-                let program = self.program.name();
-                Error::new(error.code(), format!("'{program}' cannot be loaded: {command}: {}", error.message()))
+                error.prefixed(format_args!("'{}' cannot be loaded: {command}", self.program.name()))
             })?;
         }
         Ok(())
@@ -169,7 +166,13 @@ impl Lowering<'_> {
                 _ => return Err(self.is_of_host(&"a kernel")),
             },
             Command::Copy { from, to } => match (self.place(from), self.place(to)) {
-                (Some(from), Some(place)) => backend::Command::Copy { from, to: place, size_bytes: to.size_bytes },
+                (Some(from), Some(place)) => {
+                    let apart = from.offset_bytes.abs_diff(place.offset_bytes);
+                    if from.range == place.range && apart != 0 && apart < to.size_bytes {
+                        return Err(self.is_of_host(&"a copy whose ends overlap"));
+                    }
+                    backend::Command::Copy { from, to: place, size_bytes: to.size_bytes }
+                }
                 _ => return Ok(()),
             },
             Command::Fill { pattern, to } => {
@@ -178,10 +181,10 @@ impl Lowering<'_> {
                     return Err(Error::unimplemented(why));
                 };
                 let Some(place) = self.place(to) else { return Ok(()) };
-                backend::Command::Fill { to: place, size_bytes: to.size_bytes, pattern: fill }
+                self.fill(place, to.size_bytes, fill)?
             }
-            Command::ReplicaId { to } => self.number(to, self.ids.replica),
-            Command::PartitionId { to } => self.number(to, self.ids.partition),
+            Command::ReplicaId { to } => self.number(to, self.ids.replica)?,
+            Command::PartitionId { to } => self.number(to, self.ids.partition)?,
             Command::Call(body) => return self.inner(body),
             Command::Repeat { trip_count, body } => {
                 let before = self.commands.len();
@@ -215,9 +218,17 @@ impl Lowering<'_> {
         ))
     }
 
-    fn number(&self, to: &Slice, number: u32) -> backend::Command {
+    fn number(&self, to: &Slice, number: u32) -> StatusOr<backend::Command> {
         let place = self.place(to).unwrap_or_else(|| unreachable!("validation has seen that it has four bytes"));
-        backend::Command::Fill { to: place, size_bytes: to.size_bytes, pattern: FillPattern::Word(number) }
+        self.fill(place, to.size_bytes, FillPattern::Word(number))
+    }
+
+    fn fill(&self, to: Place, size_bytes: usize, pattern: FillPattern) -> StatusOr<backend::Command> {
+        let width = pattern.width_bytes();
+        if to.offset_bytes.is_multiple_of(width) {
+            return Ok(backend::Command::Fill { to, size_bytes, pattern });
+        }
+        Err(self.is_of_host(&format_args!("a fill with {width} bytes at offset {}", to.offset_bytes)))
     }
 
     fn kernel(

@@ -91,6 +91,10 @@ fn a_launch_has_the_operands_that_its_packing_names() {
     // SAFETY: nothing is launched.
     let error = unsafe { launch.start(&[], &LaunchOptions::default()) }.unwrap_err();
     assert_eq!(error.message(), "the kernel 'add' has 1 operands, and is launched on 0 ranges");
+    let short = RawBuffer::allocate(&client.devices()[0].default_memory_space(), 39).unwrap();
+    // SAFETY: nothing is launched.
+    let error = unsafe { launch.start(&[&short], &LaunchOptions::default()) }.unwrap_err();
+    assert_eq!(error.message(), "operand 0 of the kernel 'add' has 40 bytes, its range 39");
 }
 
 #[test]

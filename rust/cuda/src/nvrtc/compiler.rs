@@ -47,6 +47,7 @@ impl Compiler {
     /// child, made by `fork`, of a process that has loaded nvrtc.
     pub fn find() -> StatusOr<Self> {
         static FOUND: OnceLock<StatusOr<Compiler>> = OnceLock::new();
+        check_process()?;
         FOUND.get_or_init(|| Nvrtc::find().map(|nvrtc| Self(Arc::new(nvrtc)))).clone()
     }
 
@@ -113,7 +114,7 @@ impl fmt::Debug for Compiler {
     }
 }
 
-/// Who compiles what, for errors.
+/// The compiler and the source of a compilation, which errors name.
 struct Compilation<'a> {
     nvrtc: &'a Nvrtc,
     source: &'a Fields,

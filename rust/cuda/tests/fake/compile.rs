@@ -259,6 +259,7 @@ fn a_child_of_fork_is_refused() {
             });
             assert_eq!(before, None, "that was the child's");
             let (nvrtc, compiler) = (Nvrtc::open(), compiler());
+            assert_eq!(Compiler::find().unwrap(), compiler);
             compiler.compile(&source("parent.cu", "")).unwrap();
             forked("a child of a process that has loaded nvrtc", || {
                 let words = ["nvrtc was loaded by the parent of this process", "fork"];

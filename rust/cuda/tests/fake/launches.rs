@@ -222,8 +222,11 @@ fn what_cannot_be_loaded_is_refused_with_the_reason() {
                 InvalidArgument,
                 &["'fill_8' of PTX", "log says"],
             );
-            let cubin = KernelLoaderSpec::new(KernelPayload::Cubin([1, 2, 3].into()), "fill_8", 0).unwrap();
-            refused(device, &cubin, InvalidArgument, &["'fill_8' of a cubin"]);
+            let cubin = |bytes: &[u8]| KernelLoaderSpec::new(KernelPayload::Cubin(bytes.into()), "fill_8", 0).unwrap();
+            refused(device, &cubin(b"\x7fELF..."), Unimplemented, &["'fill_8' of a cubin", "209"]);
+            // The driver would read it as PTX, beyond its end.
+            let neither = "it begins neither as ELF nor as a fatbin";
+            refused(device, &cubin(&[1, 2, 3]), InvalidArgument, &["'fill_8' of a cubin", neither]);
             let newer = FILL.replace(".version 8.2", ".version 99.0");
             refused(device, &spec(&newer, "fill_8", 1, &[]), Unimplemented, &["222"]);
             refused(device, &spec(FILL, "fill_9", 1, &[]), NotFound, &["'fill_9'"]);

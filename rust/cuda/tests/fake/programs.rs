@@ -200,11 +200,39 @@ fn what_only_the_host_does_is_refused_when_the_program_is_loaded() {
                     body: Sequence::new(vec![Command::Fill { pattern: vec![0], to: word }]),
                 };
                 assert!(why(one_command(long)).contains("a device's list has at most 65536 commands"));
+                let part = |word: Slice, offset_bytes| Slice { offset_bytes, size_bytes: 2, ..word };
+                let moved = |word| Command::Copy { from: part(word, 0), to: part(word, 1) };
+                assert!(why(one_command(moved)).contains("a copy whose ends overlap is done by the host"));
+                let odd = |word| Command::Fill { pattern: vec![1, 2], to: part(word, 1) };
+                assert!(why(one_command(odd)).contains("a fill with 2 bytes at offset 1 is done by the host"));
                 let nothing = |_word| Command::Repeat { trip_count: u64::MAX, body: Sequence::new(vec![]) };
                 load(one_command(nothing), &devices).unwrap();
             });
         },
     );
+}
+
+#[test]
+fn a_program_without_kernels_on_memory_of_the_host_is_the_hosts() {
+    process::run("programs::a_program_without_kernels_on_memory_of_the_host_is_the_hosts", &Options::default(), || {
+        Session::with(1, |session| {
+            let devices = session.client.devices();
+            for kind in ["pinned_host", "unpinned_host"] {
+                let mut builder = ProgramBuilder::new("copy");
+                let from = builder.parameter(vector(COUNT).in_memory(kind));
+                let to = builder.result(vector(COUNT).in_memory(kind));
+                builder.push(Command::Copy { from, to });
+                let predicate = Slice { size_bytes: 1, ..from };
+                let branches = vec![Sequence::new(vec![]), Sequence::new(vec![])];
+                builder.push(Command::Conditional { branch: Branch::Predicate(predicate), branches });
+                let loaded = load(builder.build().unwrap(), &devices).unwrap();
+                let space = devices[0].memory_space(kind).unwrap();
+                let argument = Buffer::from_slice(&data(3), &[COUNT as i64], &space).unwrap();
+                let run = loaded.execute(&[argument], &ExecuteOptions::default()).unwrap();
+                assert_eq!(run.outputs[0].to_vec::<f32>().unwrap(), data(3), "in {kind}");
+            }
+        });
+    });
 }
 
 #[test]

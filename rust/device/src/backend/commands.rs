@@ -221,11 +221,12 @@ impl KernelCommand {
 /// # Ok::<(), purlin::Error>(())
 /// ```
 pub struct CommandList {
+    /// Before the commands, whose kernels it may name.
+    backend_state: OnceLock<Box<dyn Any + Send + Sync>>,
     commands: Vec<Command>,
     /// What each range must be.
     needs: SmallVec<[Need; 8]>,
     alignment_bytes: usize,
-    backend_state: OnceLock<Box<dyn Any + Send + Sync>>,
 }
 
 /// What a range of a launch must be for its commands.

@@ -160,6 +160,12 @@ impl MemorySpace {
         self.properties().alignment_bytes
     }
 
+    /// Whether the host reaches the memory by address.
+    #[must_use]
+    pub fn is_host_visible(&self) -> bool {
+        self.properties().is_host_visible
+    }
+
     /// See [`SpaceRules`](super::SpaceRules).
     pub(crate) fn checks_frozen_memory(&self) -> bool {
         self.space().rules.checks_frozen_memory

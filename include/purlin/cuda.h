@@ -1,0 +1,97 @@
+// Purlin: NVIDIA's GPUs: whether this process can use them, and CUDA C++ compiled at run time.
+//
+// ```cpp
+// purlin::StatusOr<purlin::KernelLoaderSpec> Twice() {
+//   purlin::KernelSource source;
+//   source.name = "twice.cu";
+//   source.text = "extern \"C\" __global__ void twice(float* x) { x[threadIdx.x] *= 2; }";
+//   source.target = "7.5";
+//   const purlin::StatusOr<purlin::Ptx> ptx = purlin::CompileKernelSource(source);
+//   if (!ptx.ok()) return ptx.status();  // the source's error and the compiler's log, or: there is no nvrtc
+//   return ptx->LoaderSpec("twice", 1);  // for LoadedKernel::Load
+// }
+// ```
+//
+// Clients on GPUs are those of the platform "cuda" (client.h), kernels are loaded_kernel.h's. Nothing of CUDA is needed
+// to compile or link this header: driver and compiler are looked for at run time. It is left out where Purlin was built
+// without PURLIN_CUDA.
+//
+// Any thread may call every function. When memory is so short that small allocations fail, the process ends:
+// SECURITY.md, "When memory is short".
+#ifndef PURLIN_CUDA_H_
+#define PURLIN_CUDA_H_
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "purlin/export.h"
+#include "purlin/kernel_loader_spec.h"
+#include "purlin/status.h"
+#include "purlin/status_or.h"
+#include "purlin/version.h"
+
+namespace purlin {
+inline namespace v0 {
+
+/// OK if a client of the platform "cuda" can be made. kUnavailable, with what would help: there is no driver, or it is
+/// older than 12.2 or has no device, with the loader's or the driver's words; the program is linked statically.
+/// kFailedPrecondition: this is a child, made by fork, of a process that uses CUDA. The first call loads the driver,
+/// which takes up to seconds; later ones answer the same.
+[[nodiscard]] PURLIN_API Status CudaAvailability();
+
+/// CUDA C++, and all that decides what it is compiled to. Files that the text includes, and that are not in `headers`,
+/// are read by the compiler.
+struct KernelSource {
+  /// The file name in errors and in the PTX.
+  std::string name;
+  /// The source.
+  std::string text;
+  /// The compute capability that PTX is made for, such as "7.5" or "9.0a".
+  std::string target;
+  /// Options of nvrtc's, each one word that begins with '-', such as "--use_fast_math" or "--define-macro=N=4". None
+  /// names a target, or asks for what is no PTX.
+  std::vector<std::string> options;
+  /// Name and text of headers that the text may include.
+  std::vector<std::pair<std::string, std::string>> headers;
+  /// Names of C++'s that are to be compiled and found: instances of templates, such as "twice<float>", and overloaded
+  /// or namespaced functions.
+  std::vector<std::string> name_expressions;
+};
+
+/// What a KernelSource was compiled to.
+struct Ptx {
+  /// The PTX, without a zero byte at its end.
+  std::string text;
+  /// What the compiler said, such as warnings; empty if nothing.
+  std::string log;
+  /// Each of KernelSource::name_expressions, and what it is called in the PTX.
+  std::vector<std::pair<std::string, std::string>> lowered_names;
+
+  /// A description by which a kernel is loaded. `kernel` is a name expression of the source or a name in the PTX, as
+  /// `extern "C"` functions have it; it takes `arity` arguments.
+  [[nodiscard]] KernelLoaderSpec LoaderSpec(std::string_view kernel, std::uint32_t arity) const {
+    for (const auto& [expression, lowered] : lowered_names) {
+      if (expression == kernel) return KernelLoaderSpec::Ptx(text, lowered, arity);
+    }
+    return KernelLoaderSpec::Ptx(text, std::string(kernel), arity);
+  }
+};
+
+/// Compiles on this thread, by the nvrtc of this machine, which takes from tens of milliseconds to seconds. No GPU and
+/// no driver is needed for it. nvrtc is looked for once: the library whose path the variable `PURLIN_NVRTC` has, or
+/// else the first that the loader finds by the names `libnvrtc.so.13`, `.12`, `.11.2` and `libnvrtc.so`.
+///
+/// kInvalidArgument: name, text, option, header or name expression is wrong, or not UTF-8; the message has the file
+/// name and the compiler's log. kUnimplemented: there is no nvrtc, and the message has every name that was looked for
+/// with what the loader says; it is too old or too new for the target; the program is linked statically.
+/// kResourceExhausted: the compiler is out of memory. kFailedPrecondition: this is a child, made by fork, of a process
+/// that has loaded nvrtc. kInternal: nvrtc fails in another way, such as without its builtins.
+PURLIN_API StatusOr<Ptx> CompileKernelSource(const KernelSource& source);
+
+}  // namespace v0
+}  // namespace purlin
+
+#endif  // PURLIN_CUDA_H_
