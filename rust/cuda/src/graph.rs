@@ -11,7 +11,7 @@ use std::ptr;
 use std::sync::{Arc, Weak};
 
 use cudarc::driver::sys::{CUgraph, CUgraphExec, CUstream};
-use purlin_base::sync::Mutex;
+use purlin_base::sync::{Mutex, MutexGuard};
 use purlin_device::backend::CommandList;
 use smallvec::SmallVec;
 
@@ -50,17 +50,31 @@ struct Executable {
 // SAFETY: handles of the driver may be used from any thread.
 unsafe impl Send for OfGpu {}
 
-/// Enqueues `list` on `stream` as a graph, where that is worth it. `None`: it is not, and nothing is enqueued.
+/// A graph that is about to be launched. No other thread changes it meanwhile.
+pub(crate) struct Prepared<'a> {
+    api: Api,
+    handle: CUgraphExec,
+    _graphs: MutexGuard<'a, Vec<OfGpu>>,
+}
+
+impl Prepared<'_> {
+    pub(crate) fn launch(self, stream: CUstream) -> ResultCode {
+        // SAFETY: the handle is there until the list is dropped, or another takes its place; the promise to prepare()
+        // was for its commands.
+        unsafe { (self.api.launch)(self.handle, stream) }
+    }
+}
+
+/// `list` as a graph, where that is worth it. The driver may take its time, so no stream is locked. `None`: it is not.
 ///
 /// # Safety
-/// As [`perform`], for each command.
-pub(crate) unsafe fn launch(
-    list: &CommandList,
+/// As [`perform`], for each command and the stream on which it is launched.
+pub(crate) unsafe fn prepare<'a>(
+    list: &'a CommandList,
     gpu: &Arc<Gpu>,
     keepers: &Arc<Keepers>,
     addresses: &[u64],
-    stream: CUstream,
-) -> Option<ResultCode> {
+) -> Option<Prepared<'a>> {
     let api = gpu.api().graphs?;
     if list.commands().len() < LEAST_COMMANDS {
         return None;
@@ -74,8 +88,7 @@ pub(crate) unsafe fn launch(
     of_gpu.launches = of_gpu.launches.saturating_add(1);
     // SAFETY: the caller's promise.
     let handle = unsafe { of_gpu.executable(api, list, addresses) }?;
-    // SAFETY: the handle is there until this list is dropped, or another takes its place.
-    Some(unsafe { (api.launch)(handle, stream) })
+    Some(Prepared { api, handle, _graphs: graphs })
 }
 
 impl OfGpu {
@@ -87,7 +100,7 @@ impl OfGpu {
     /// The executable graph with these addresses, if one is worth it.
     ///
     /// # Safety
-    /// As [`launch`].
+    /// As [`prepare`].
     unsafe fn executable(&mut self, api: Api, list: &CommandList, addresses: &[u64]) -> Option<CUgraphExec> {
         if let Some(executable) = self.executable.as_ref().filter(|known| *known.addresses == *addresses) {
             return Some(executable.handle);
@@ -157,7 +170,7 @@ impl Drop for OfGpu {
 /// What the driver says.
 ///
 /// # Safety
-/// As [`launch`].
+/// As [`prepare`].
 unsafe fn record(gpu: &Gpu, api: Api, list: &CommandList, addresses: &[u64]) -> Result<CUgraph, ResultCode> {
     /// `CU_STREAM_CAPTURE_MODE_THREAD_LOCAL`: what other threads call meanwhile is their concern.
     const THREAD_LOCAL: u32 = 1;

@@ -42,22 +42,22 @@ pub(crate) fn start(in_flight: InFlight, points: &[SyncPoint]) {
     if let Err(error) = check(commands(&launch, device), &gpu, in_flight.operation(), &addresses) {
         return in_flight.end(Err(error), EndedOn::Poller);
     }
-    let refused = Refused::default();
-    let named = Arc::clone(&refused);
-    let then = move |outcome: Result<(), Error>| outcome.map_err(|error| naming(&named, error));
-    enqueue(in_flight, role, points, then, None, move |stream| {
-        let list = commands(&launch, device);
-        // SAFETY: as below.
-        if let Some(code) = unsafe { graph::launch(list, &gpu, &keepers, &addresses, stream) } {
-            return code;
+    let list = commands(&launch, device);
+    // SAFETY: as below.
+    let prepared = unsafe { graph::prepare(list, &gpu, &keepers, &addresses) };
+    let refused = (list.commands().len() > 1).then(Refused::default);
+    let named = refused.clone();
+    let then = move |outcome: Result<(), Error>| outcome.map_err(|error| naming(named.as_ref(), error));
+    enqueue(in_flight, role, points, then, None, |stream| {
+        if let Some(prepared) = prepared {
+            return prepared.launch(stream);
         }
-        let list = list.commands();
-        for (number, command) in list.iter().enumerate() {
+        for (number, command) in list.commands().iter().enumerate() {
             // SAFETY: core keeps the ranges, which are as large as the commands need, until the event; the launch's
             // caller promises what its kernels do with them. The context is current.
             let code = unsafe { perform(&gpu.api().base, command, &addresses, stream) };
             if code != 0 {
-                if list.len() > 1 {
+                if let Some(refused) = &refused {
                     _ = refused.set(format!("its command {number}, {command:?}, was refused"));
                 }
                 return code;
@@ -70,8 +70,8 @@ pub(crate) fn start(in_flight: InFlight, points: &[SyncPoint]) {
 /// Which of several commands was refused.
 type Refused = Arc<OnceLock<String>>;
 
-fn naming(refused: &Refused, error: Error) -> Error {
-    match refused.get() {
+fn naming(refused: Option<&Refused>, error: Error) -> Error {
+    match refused.and_then(|refused| refused.get()) {
         Some(which) => Error::new(error.code(), format!("{}; {which}", error.message())),
         None => error,
     }
