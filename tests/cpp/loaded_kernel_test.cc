@@ -100,8 +100,7 @@ TEST_P(LoadedKernelTest, AKernelThatFailsIsNamedWithItsBlock) {
   const KernelLaunch launch =
       LoadedKernel::Load(device_, AddSpec(1))->Bind(LaunchDimensions::Linear(9, 1), Operands(8)).value();
   const RawBuffer from = New(8);
-  const Event zero = from.CopyFromHost(Bytes(8).data(), 0, 8);
-  ASSERT_TRUE(zero.Wait().ok());
+  ASSERT_TRUE(from.CopyFromHost(Bytes(8).data(), 0, 8).Wait().ok());
   const Status status = launch.Start({from, New(8)})->Wait();
   EXPECT_EQ(status.code(), StatusCode::kInternal);
   EXPECT_TRUE(Contains(status.message(), "the kernel 'add' failed in block [8, 0, 0]")) << status;
