@@ -2,12 +2,13 @@
 
 use std::sync::Arc;
 
-use purlin_async::{Event, EventPromise, EventState, when_all};
+use purlin_async::event::Part;
+use purlin_async::{Event, EventPromise, EventState, after_all, when_all};
 use purlin_base::{Error, SourceLocation};
 use purlin_device::backend::{Operation, OperationPromise, OperationRunner, Schedule};
 
 use crate::operation_name::OperationName;
-use crate::orders::{Known, key};
+use crate::orders::{Known, Order, key};
 use crate::stream::{EndedOn, SyncPoint};
 use crate::{Shared, Unit, copy, memory};
 
@@ -150,7 +151,7 @@ struct Waits {
     behind: Vec<Event>,
     /// Events that must happen before it is enqueued.
     before: Vec<Event>,
-    /// Operations of ours that are not enqueued yet.
+    /// Operations of ours that are not enqueued yet, and joins of such.
     held: Vec<Event>,
 }
 
@@ -159,20 +160,42 @@ impl Waits {
         let (mut waits, several) = (Self::default(), shared.has_several_units());
         for dependency in dependencies.iter().filter(|dependency| dependency.state() != EventState::Ready) {
             match shared.orders.find(dependency) {
-                Known::Enqueued(point) => {
+                Known::Order(Order::Enqueued(point)) => {
                     waits.points.push(point);
                     if several {
                         waits.behind.push(dependency.clone());
                     }
                 }
-                Known::Held(enqueued) => {
+                Known::Order(Order::Held(enqueued)) => {
                     waits.before.push(enqueued);
                     waits.held.push(dependency.clone());
                 }
+                Known::Join(parts) => waits.add_join(dependency, parts, several),
                 Known::Foreign => waits.before.push(dependency.clone()),
             }
         }
         waits
+    }
+
+    /// What comes behind all parts comes behind the join.
+    fn add_join(&mut self, join: &Event, parts: Vec<Part<Order>>, several: bool) {
+        let held = parts.iter().filter_map(|part| match &part.known {
+            Order::Held(enqueued) => Some(enqueued.clone()),
+            Order::Enqueued(_) => None,
+        });
+        // Of a part that never is enqueued the join has the error, or ignores it.
+        let before = self.before.len();
+        self.before.extend(held.map(|enqueued| after_all(&[enqueued])));
+        if self.before.len() > before {
+            return self.held.push(join.clone());
+        }
+        if several && parts.iter().any(|part| !part.may_fail) {
+            self.behind.push(join.clone());
+        }
+        self.points.extend(parts.into_iter().filter_map(|part| match part.known {
+            Order::Enqueued(point) => Some(point),
+            Order::Held(_) => None,
+        }));
     }
 }
 

@@ -6,6 +6,7 @@
 
 use std::collections::HashMap;
 
+use purlin_async::event::Part;
 use purlin_async::{Event, EventPromise};
 use purlin_base::sync::Mutex;
 
@@ -21,12 +22,20 @@ enum Stage {
     Enqueued(SyncPoint),
 }
 
+/// An operation of ours that is not over.
+pub(crate) enum Order {
+    /// It is enqueued.
+    Enqueued(SyncPoint),
+    /// It is not, and the event says when it is.
+    Held(Event),
+}
+
 /// What a dependency is.
 pub(crate) enum Known {
-    /// An operation of ours that is enqueued.
-    Enqueued(SyncPoint),
-    /// One that is not, and the event of when it is.
-    Held(Event),
+    /// The event of an operation of ours.
+    Order(Order),
+    /// A join of such events.
+    Join(Vec<Part<Order>>),
     /// Something else.
     Foreign,
 }
@@ -57,12 +66,18 @@ impl Orders {
         drop(stage);
     }
 
-    /// What `event` is of.
+    /// What owes `event`, or the events that it joins.
     pub(crate) fn find(&self, event: &Event) -> Known {
-        match self.0.lock().get(&key(event)) {
-            Some(Stage::Enqueued(point)) => Known::Enqueued(point.clone()),
-            Some(Stage::Held(enqueued)) => Known::Held(enqueued.clone()),
-            None => Known::Foreign,
+        if let Some(order) = self.at(key(event)) {
+            return Known::Order(order);
         }
+        event.parts(|address| self.at(address)).map_or(Known::Foreign, Known::Join)
+    }
+
+    fn at(&self, key: usize) -> Option<Order> {
+        Some(match self.0.lock().get(&key)? {
+            Stage::Enqueued(point) => Order::Enqueued(point.clone()),
+            Stage::Held(enqueued) => Order::Held(enqueued.clone()),
+        })
     }
 }

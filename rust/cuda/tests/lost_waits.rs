@@ -6,12 +6,17 @@
 use std::panic;
 use std::sync::Arc;
 
-use purlin_conformance::{Backend, cases_of, passes};
+use purlin::program::KernelPayload;
+use purlin_conformance::{Backend, Given, cases_of, passes};
 use purlin_cuda::CudaBackend;
 use purlin_fakecuda::{Driver, Options, process};
 
 fn cuda() -> Arc<dyn Backend> {
     Arc::new(CudaBackend::new().expect("the fake driver is there"))
+}
+
+fn momentum() -> KernelPayload {
+    KernelPayload::Ptx(include_str!("../../../tests/ptx/kernels/momentum.ptx").into())
 }
 
 const LEAST_CASES: usize = 40;
@@ -28,7 +33,8 @@ enum End {
 }
 
 fn end_of(case: &str, driver: &Driver) -> End {
-    let passed = passes(case, cuda);
+    let given = Given { momentum, ..Given::default() };
+    let passed = passes(case, cuda, given);
     let reports = driver.control.report_count();
     driver.control.clear_reports();
     match (passed, reports) {

@@ -4,7 +4,7 @@
 use std::panic;
 use std::sync::Arc;
 
-use purlin_conformance::{Backend, cases_of, passes};
+use purlin_conformance::{Backend, Given, cases_of, passes};
 use purlin_sim::{SimBackend, SimOptions};
 
 fn losing<const SEED: u64>() -> Arc<dyn Backend> {
@@ -26,9 +26,9 @@ fn cases_fail_when_the_simulation_loses_waits() {
     let blind: Vec<&str> = cases
         .iter()
         .copied()
-        .filter(|case| [losing::<1>, losing::<2>, losing::<3>].iter().all(|&make| passes(case, make)))
+        .filter(|case| [losing::<1>, losing::<2>, losing::<3>].iter().all(|&make| passes(case, make, Given::default())))
         .collect();
-    let broken: Vec<&str> = cases.iter().copied().filter(|case| !passes(case, keeping)).collect();
+    let broken: Vec<&str> = cases.iter().copied().filter(|case| !passes(case, keeping, Given::default())).collect();
     let _ = panic::take_hook();
     assert!(broken.is_empty(), "these fail although no wait is lost: {broken:?}");
     let noticed = cases.len() - blind.len();

@@ -10,8 +10,10 @@ use purlin_base::{Error, StatusCode};
 use purlin_device::backend::Backend;
 use purlin_device::{Client, ClientOptions, Device, MemorySpace, Mutability, RawBuffer};
 
+use crate::Given;
 use crate::host_copy::HostCopy;
-use crate::lent::{Lend, Lent};
+use crate::kernel::Momentum;
+use crate::lent::Lent;
 
 /// More than any backend copies inside the call (the host: 64 KiB).
 pub(crate) const LARGE_BYTES: usize = (1 << 20) + 3;
@@ -19,17 +21,17 @@ pub(crate) const LARGE_BYTES: usize = (1 << 20) + 3;
 /// Two clients of one backend, with three devices and two workers each.
 pub(crate) struct Fixture {
     make: fn() -> Arc<dyn Backend>,
-    lend: Lend,
+    given: Given,
     pub(crate) client: Arc<Client>,
     /// For what must not mix.
     pub(crate) other_client: Arc<Client>,
 }
 
 impl Fixture {
-    pub(crate) fn new(make: fn() -> Arc<dyn Backend>, lend: Lend) -> Self {
+    pub(crate) fn new(make: fn() -> Arc<dyn Backend>, given: Given) -> Self {
         let backend = make();
         let client = new_client(&backend);
-        Self { make, lend, client, other_client: new_client(&backend) }
+        Self { make, given, client, other_client: new_client(&backend) }
     }
 
     /// A client that belongs to the case alone.
@@ -58,7 +60,12 @@ impl Fixture {
 
     /// Memory of the device of that number that somebody else has allocated: its default space takes it.
     pub(crate) fn lent(&self, device: usize, size_bytes: usize) -> Lent {
-        (self.lend)(device, size_bytes)
+        (self.given.lend)(device, size_bytes)
+    }
+
+    /// The code of the kernel that cases launch.
+    pub(crate) fn momentum(&self) -> Momentum {
+        self.given.momentum
     }
 
     /// Every memory space of every device.

@@ -25,6 +25,7 @@ mod from_host;
 mod holds;
 mod host_copy;
 mod imported;
+mod kernel;
 pub mod ledger;
 mod lent;
 mod lifetime;
@@ -42,11 +43,28 @@ mod upstream;
 
 use std::sync::Arc;
 
+pub use kernel::{Momentum, momentum_of_host};
 pub use lent::{Lend, Lent, lend_host_memory};
 pub use purlin_device::backend::Backend;
 
 use fixture::Fixture;
 use purlin_base::panics::kept;
+
+/// What a backend has of its own for cases.
+#[derive(Clone, Copy, Debug)]
+pub struct Given {
+    /// Memory that others have allocated.
+    pub lend: Lend,
+    /// The code of the kernel.
+    pub momentum: Momentum,
+}
+
+impl Default for Given {
+    /// Memory and functions of the host.
+    fn default() -> Self {
+        Self { lend: lend_host_memory, momentum: momentum_of_host }
+    }
+}
 
 /// Calls `$then!` with `$args` and all cases, suite by suite. The one list: a case that is missing here is never used,
 /// and the compiler says so.
@@ -442,6 +460,16 @@ macro_rules! for_each_case {
                 a_promise_that_fails_in_the_middle_leaves_what_was_before
                 a_failure_goes_down_every_way_of_a_diamond
                 a_program_goes_on_in_the_memory_of_one_that_failed
+                a_kernel_computes_between_copies
+                steps_on_one_stream_follow_each_other
+                steps_on_streams_in_turn_follow_each_other
+                a_kernel_waits_for_each_way_in
+                what_a_kernel_has_read_is_written_after_it
+                what_is_read_of_a_kernels_result_is_read_before_the_next
+                both_ways_of_a_diamond_are_kernels
+                devices_pass_what_their_kernels_have_computed
+                memory_that_is_dropped_under_a_kernel_is_not_reused_too_early
+                a_kernel_behind_a_failure_computes_nothing
             }
             from_host {
                 every_semantics_brings_the_bytes
@@ -473,21 +501,23 @@ macro_rules! for_each_case {
 /// ]);
 /// ```
 ///
-/// Where a device has memory that is not the host's, `device_memory = lend` in front of `unsupported` says who
-/// allocates such memory for cases that import it: a [`Lend`].
+/// Where a device has memory that is not the host's, `device_memory = lend` in front of `unsupported` allocates such
+/// memory for cases that import it: a [`Lend`]. Where its kernels are no functions of the host, `momentum = code` after
+/// that is the code of the kernel that cases launch: a [`Momentum`].
 ///
 /// Once per test file, at its root.
 #[macro_export]
 macro_rules! suite {
-    (@lend) => {
-        $crate::lend_host_memory
+    (@given $default:path) => {
+        $default
     };
-    (@lend $lend:path) => {
-        $lend
+    (@given $default:path, $given:path) => {
+        $given
     };
     (
         $make:expr
         $(, device_memory = $lend:path)?
+        $(, momentum = $momentum:path)?
         $(, unsupported = [$(($case:literal, $reason:literal)),* $(,)?])?
         $(,)?
     ) => {
@@ -495,7 +525,10 @@ macro_rules! suite {
             $make()
         }
 
-        const CONFORMANCE_LEND: $crate::Lend = $crate::suite!(@lend $($lend)?);
+        const CONFORMANCE_GIVEN: $crate::Given = $crate::Given {
+            lend: $crate::suite!(@given $crate::lend_host_memory $(, $lend)?),
+            momentum: $crate::suite!(@given $crate::momentum_of_host $(, $momentum)?),
+        };
 
         const CONFORMANCE_GAPS: &[(&str, &str)] = &[$($(($case, $reason)),*)?];
 
@@ -518,7 +551,7 @@ macro_rules! suite_tests {
             $(#[test]
             fn $case() {
                 let name = concat!(stringify!($suite), "::", stringify!($case));
-                $crate::run(name, super::conformance_backend, super::CONFORMANCE_LEND, super::CONFORMANCE_GAPS);
+                $crate::run(name, super::conformance_backend, super::CONFORMANCE_GIVEN, super::CONFORMANCE_GAPS);
             })*
         })*
     };
@@ -542,15 +575,15 @@ pub fn is_case(name: &str) -> bool {
     CASES.iter().any(|(known, _)| *known == name)
 }
 
-/// Runs the case `name` on the backend that `make` makes, with memory that `lend` allocates.
+/// Runs the case `name` on the backend that `make` makes, with what is `given` for it.
 ///
 /// # Panics
 /// If the case fails and is not in `gaps` (case, reason), or passes and is.
-pub fn run(name: &str, make: fn() -> Arc<dyn Backend>, lend: Lend, gaps: &[(&str, &str)]) {
+pub fn run(name: &str, make: fn() -> Arc<dyn Backend>, given: Given, gaps: &[(&str, &str)]) {
     let (_, case) = CASES.iter().find(|(known, _)| *known == name).expect("for_each_case! lists every case");
     judge(name, gaps, || {
         let before = ledger::Ledger::of_one_test();
-        let fixture = Fixture::new(make, lend);
+        let fixture = Fixture::new(make, given);
         case(&fixture);
         fixture.finish();
         if let Some(left) = before.and_then(|before| before.settles().err()) {
@@ -564,15 +597,15 @@ pub fn cases_of(suite: &str) -> impl Iterator<Item = &'static str> {
     CASES.iter().filter(move |(name, _)| name.split("::").next() == Some(suite)).map(|(name, _)| *name)
 }
 
-/// Whether the case `name`, which imports nothing, passes on the backend that `make` makes: for proofs that cases
+/// Whether the case `name` passes on the backend that `make` makes, with what is `given` for it: for proofs that cases
 /// notice what is planted.
 ///
 /// # Panics
 /// There is no such case.
 #[must_use]
-pub fn passes(name: &str, make: fn() -> Arc<dyn Backend>) -> bool {
+pub fn passes(name: &str, make: fn() -> Arc<dyn Backend>, given: Given) -> bool {
     let (_, case) = CASES.iter().find(|(known, _)| *known == name).expect("for_each_case! lists every case");
-    kept(|| case(&Fixture::new(make, lend_host_memory))).is_ok()
+    kept(|| case(&Fixture::new(make, given))).is_ok()
 }
 
 /// Runs `case`, and panics unless what it does is what `gaps` says.

@@ -56,6 +56,12 @@ impl Link {
     }
 }
 
+impl Node {
+    pub(super) fn new(link: Link, seen: Seen, waiter: Option<usize>) -> Self {
+        Self { link, seen, waiter }
+    }
+}
+
 impl Seen {
     pub(super) fn of(event: &EventHeader) -> Option<Self> {
         let is_pending = event.word.load(Acquire) & TERMINAL_BIT == 0;
@@ -249,7 +255,7 @@ pub(super) fn links(address: usize, debt: usize) -> Vec<Link> {
     }
 }
 
-fn look(link: Link) -> Option<Seen> {
+pub(super) fn look(link: Link) -> Option<Seen> {
     with_cell(link, |cell| Seen::of(&cell.header)).flatten()
 }
 

@@ -12,7 +12,7 @@ use std::ptr;
 use std::sync::atomic::AtomicUsize as PlainUsize;
 
 #[cfg(not(purlin_model))]
-use super::abi::DEBT_SEVERAL;
+use super::abi::{DEBT_SEVERAL, FLAG_PART_FAILED};
 use super::abi::{EventHeader, Waiter};
 #[cfg(not(purlin_model))]
 use super::debt;
@@ -181,7 +181,8 @@ impl Join {
 
     /// The event of a join that is started here.
     fn event(events: &[Event], rule: Rule, label: &'static CStr, place: SourceLocation) -> Event {
-        let promise = EventPromise::owed_by(OwedBy::Library, label, place);
+        let ignores_errors = matches!(rule, Rule::Ignore);
+        let promise = EventPromise::owed_by(OwedBy::Others { ignores_errors }, label, place);
         let all = promise.event();
         Self::start(events, promise, rule);
         all
@@ -329,9 +330,17 @@ impl Node {
         // then.
         unsafe {
             let join = (*node).join;
+            let error = event.as_ref().and_then(EventHeader::error);
+            // First the mark, for readers of what is still owed.
+            #[cfg(not(purlin_model))]
+            if error.is_some()
+                && let Some(all) = (*join).promise.0.header()
+            {
+                all.flags.fetch_or(FLAG_PART_FAILED, Relaxed);
+            }
             #[cfg(not(purlin_model))]
             several::arrived(&(*node).owed);
-            if let Some(error) = event.as_ref().and_then(EventHeader::error) {
+            if let Some(error) = error {
                 match (*join).rule {
                     Rule::Ignore => {}
                     Rule::FailFast => _ = (*join).promise.set_error(error),

@@ -13,9 +13,9 @@
 //! Files: `abi.rs` the memory shared with C++, `state.rs` the atomic word and its rules, `waiters.rs` running them,
 //! `memory.rs` where cells live, `debt.rs` and `several.rs` what completes them, `rescue.rs` how a watchdog gets hold
 //! of them, `lent.rs` which waits are not given up, `inherited.rs` which have no end after a fork, `park.rs` blocking,
-//! `join.rs` and `count_down.rs` several at once, `error_policy.rs` with which error, `stream_map.rs` one per stream,
-//! `raw.rs` for the bridge; `refusal.rs` why a promise is dropped; `typed.rs` cells with a payload, `value.rs` their
-//! safe face; `poll.rs` for Rust's `async`. Models: `loom_model.rs`.
+//! `join.rs` and `count_down.rs` several at once, `parts.rs` what stands for them, `error_policy.rs` with which error,
+//! `stream_map.rs` one per stream, `raw.rs` for the bridge; `refusal.rs` why a promise is dropped; `typed.rs` cells with
+//! a payload, `value.rs` their safe face; `poll.rs` for Rust's `async`. Models: `loom_model.rs`.
 
 #![allow(unsafe_code, reason = "events are intrusive, counted by hand, and shared with C++")]
 
@@ -33,6 +33,7 @@ mod lent;
 mod memory;
 mod owing;
 mod park;
+mod parts;
 #[cfg(not(purlin_model))]
 mod pending;
 #[cfg(not(purlin_model))]
@@ -76,6 +77,7 @@ pub use owing::owed_after;
 pub(crate) use park::{Blocked, Waited, has_blocking_hook, set_blocking_hook};
 #[cfg(not(purlin_model))]
 pub(crate) use park::{end_wait, sleepers, slept_on};
+pub use parts::Part;
 #[cfg(not(purlin_model))]
 pub(crate) use pending::{Debt, Pending, pending};
 #[cfg(not(purlin_model))]
@@ -525,12 +527,13 @@ impl EventPromise {
 
     /// A new pending event with the label, place and stream of `other`; reports take it to be owed by `other`.
     pub fn in_place_of(other: &Event) -> Self {
+        const OF_ANOTHER: OwedBy = OwedBy::Others { ignores_errors: false };
         let (label, place) = (other.label().as_cstr().as_ptr(), other.location());
         // SAFETY: as in new().
         let promise = Self(unsafe {
             Event::from_raw(match other.definition_stream() {
-                Some(definition) => raw::new_with_stream(label, place, definition, OwedBy::Library),
-                None => raw::new(label, place, OwedBy::Library),
+                Some(definition) => raw::new_with_stream(label, place, definition, OF_ANOTHER),
+                None => raw::new(label, place, OF_ANOTHER),
             })
         });
         promise.waits_for(other);

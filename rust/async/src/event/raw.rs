@@ -7,8 +7,8 @@ use std::ffi::c_char;
 use std::ptr;
 
 use super::abi::{
-    DefinitionStream, EventCell, EventHeader, EventVTable, FLAG_LENDS_NOTHING, FLAG_POISONABLE, FLAG_STREAM,
-    STATE_ERROR, STATE_PENDING, Waiter,
+    DefinitionStream, EventCell, EventHeader, EventVTable, FLAG_IGNORES_ERRORS, FLAG_LENDS_NOTHING, FLAG_OF_OTHERS,
+    FLAG_POISONABLE, FLAG_STREAM, STATE_ERROR, STATE_PENDING, Waiter,
 };
 #[cfg(not(purlin_model))]
 pub use super::several::Creditors;
@@ -30,6 +30,12 @@ pub enum OwedBy {
     User,
     /// The library: the event guards something, or follows others.
     Library,
+    /// The library, which does nothing but wait for the events that this one waits for: whatever comes behind them comes
+    /// behind this one.
+    Others {
+        /// Whether this one succeeds if they fail.
+        ignores_errors: bool,
+    },
     /// The library, and no memory or stack is lent until the event: a wait for it may be given up.
     Service,
 }
@@ -39,6 +45,8 @@ impl OwedBy {
         match self {
             Self::User => FLAG_POISONABLE,
             Self::Library => 0,
+            Self::Others { ignores_errors: false } => FLAG_OF_OTHERS,
+            Self::Others { ignores_errors: true } => FLAG_OF_OTHERS | FLAG_IGNORES_ERRORS,
             Self::Service => FLAG_LENDS_NOTHING,
         }
     }

@@ -8,7 +8,7 @@
 use std::fmt;
 use std::ptr;
 use std::sync::atomic::AtomicUsize;
-use std::sync::atomic::Ordering::{Acquire, Relaxed};
+use std::sync::atomic::Ordering::{Acquire, Release};
 
 use super::abi::{DEBT_SEVERAL, EventHeader};
 use super::{Event, debt};
@@ -175,9 +175,9 @@ impl Awaited {
     }
 }
 
-/// Strikes a creditor out.
+/// Strikes a creditor out. Release, for the load in `of`: who does not see it there sees what was marked before.
 pub(super) fn arrived(creditor: &AtomicUsize) {
-    creditor.store(0, Relaxed);
+    creditor.store(0, Release);
 }
 
 /// The debts of the event at `waiter`, to those that have not arrived.

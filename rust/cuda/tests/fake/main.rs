@@ -13,6 +13,7 @@ mod devices;
 mod graphs;
 mod heap;
 mod imports;
+mod joins;
 mod launches;
 mod memory;
 mod opening;

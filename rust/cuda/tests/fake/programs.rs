@@ -30,7 +30,7 @@ fn momentum_kernel() -> Kernel {
 }
 
 /// Two steps of momentum on donated weights and velocity.
-fn momentum() -> Program {
+pub(crate) fn momentum() -> Program {
     let mut builder = ProgramBuilder::new("momentum");
     let (weights, velocity) = (builder.donated_parameter(vector(COUNT)), builder.donated_parameter(vector(COUNT)));
     let gradient = builder.parameter(vector(COUNT));
@@ -43,11 +43,11 @@ fn momentum() -> Program {
     builder.build().unwrap()
 }
 
-fn load(program: Program, devices: &[Device]) -> purlin::StatusOr<LoadedExecutable> {
+pub(crate) fn load(program: Program, devices: &[Device]) -> purlin::StatusOr<LoadedExecutable> {
     LoadedExecutable::new(&Executable::new(program), devices, 1)
 }
 
-fn data(seed: usize) -> Vec<f32> {
+pub(crate) fn data(seed: usize) -> Vec<f32> {
     (0..COUNT).map(|at| (at * (seed + 1) % 17) as f32 - 8.0).collect()
 }
 
@@ -62,7 +62,7 @@ fn expected() -> Vec<f32> {
     (0..COUNT).map(step).collect()
 }
 
-fn arguments(device: &Device) -> [Buffer; 3] {
+pub(crate) fn arguments(device: &Device) -> [Buffer; 3] {
     let space = device.default_memory_space();
     [0, 1, 2].map(|seed| Buffer::from_slice(&data(seed), &[COUNT as i64], &space).unwrap())
 }
