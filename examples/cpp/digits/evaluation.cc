@@ -19,7 +19,10 @@ purlin::StatusOr<std::size_t> CountCorrect(const purlin::Client& client, const p
   pixels.reserve(count * kPixels);
   for (const Example& example : examples) pixels.insert(pixels.end(), example.pixels, example.pixels + kPixels);
 
-  const purlin::MemorySpace memory = client.devices()[0].default_memory_space();
+  // Where functions of the host reach it on every platform.
+  const purlin::StatusOr<purlin::MemorySpace> pinned = client.devices()[0].memory_space("pinned_host");
+  if (!pinned.ok()) return pinned.status();
+  const purlin::MemorySpace& memory = *pinned;
   const purlin::StatusOr<purlin::Buffer> images =
       purlin::Buffer::FromHost(pixels.data(), pixels.size() * sizeof(float), purlin::kDTypeOf<float>,
                                {static_cast<std::int64_t>(count), static_cast<std::int64_t>(kPixels)}, memory,

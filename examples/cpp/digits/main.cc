@@ -7,6 +7,7 @@
 #include <memory>
 #include <string>
 #include <system_error>
+#include <vector>
 
 #include "dataset.h"
 #include "evaluation.h"
@@ -26,7 +27,7 @@ namespace {
 
 purlin::StatusOr<Result> TrainAndEvaluate(const purlin::Client& client, const Dataset& dataset,
                                           const Options& options) {
-  const purlin::StatusOr<std::unique_ptr<Trainer>> made = Trainer::Create(client, dataset, options.program);
+  const purlin::StatusOr<std::unique_ptr<Trainer>> made = Trainer::Create(client, dataset, options);
   if (!made.ok()) return made.status();
   Trainer& trainer = **made;
 
@@ -47,8 +48,15 @@ purlin::StatusOr<Result> TrainAndEvaluate(const purlin::Client& client, const Da
   result.images_per_step = trainer.images_per_step();
   result.steps = options.steps;
   result.seed = options.seed;
-  result.checksum = Checksum(trainer.weights().host_pointer(), kWeightBytes);
-  for (std::size_t i = 0; i < client.devices().size(); ++i) result.busy.push_back(trainer.busy(i));
+  std::vector<float> weights(kWeights);
+  const purlin::Status copied = trainer.weights().CopyToHost(weights.data(), 0, kWeightBytes).Wait();
+  if (!copied.ok()) return copied;
+  result.checksum = Checksum(weights.data(), kWeightBytes);
+  for (std::size_t i = 0; i < client.devices().size(); ++i) {
+    const purlin::StatusOr<std::chrono::nanoseconds> busy = trainer.Busy(i);
+    if (!busy.ok()) return busy.status();
+    result.busy.push_back(*busy);
+  }
   return result;
 }
 
@@ -66,6 +74,8 @@ purlin::StatusOr<std::string> Run(const Options& options) {
   purlin::ClientOptions client_options;
   client_options.device_count = static_cast<std::size_t>(options.devices);
   client_options.worker_count = static_cast<std::size_t>(options.workers);
+  client_options.platform = options.platform;
+  client_options.virtual_devices = true;  // A machine with one GPU trains on four devices, too.
   const purlin::StatusOr<purlin::Client> client = purlin::Client::Create(client_options);
   if (!client.ok()) return client.status();
 

@@ -47,6 +47,24 @@ void Softmax(Scores& scores) {
 
 }  // namespace
 
+void ComputeErrors(const float* weights, const Example& example, float* errors) {
+  Scores scores = ComputeScores(weights, ComputeFeatures(example.pixels));
+  Softmax(scores);
+  scores[static_cast<std::size_t>(example.label)] -= 1;
+  std::copy(scores.begin(), scores.end(), errors);
+}
+
+void SumGradient(const float* errors, const Example* examples, std::size_t rows, std::size_t begin, std::size_t end,
+                 float* gradient) {
+  std::fill(gradient + begin, gradient + end, 0.0F);
+  for (std::size_t row = 0; row < rows; ++row) {
+    const Features features = ComputeFeatures(examples[row].pixels);
+    for (std::size_t i = begin; i < end; ++i) {
+      gradient[i] += features[i / kClasses] * errors[row * kClasses + i % kClasses];
+    }
+  }
+}
+
 void ComputeGradient(const float* weights, const Example* examples, std::size_t rows, float* gradient) {
   std::fill_n(gradient, kWeights, 0.0F);
   for (const Example* example = examples; example != examples + rows; ++example) {
@@ -61,9 +79,7 @@ void ComputeGradient(const float* weights, const Example* examples, std::size_t 
 }
 
 void UpdateWeights(const float* gradient, std::size_t rows, float* velocity, float* weights) {
-  constexpr float kLearningRate = 0.3F;
-  constexpr float kMomentum = 0.9F;
-  const float scale = kLearningRate / static_cast<float>(rows);
+  const float scale = StepScale(rows);
   for (std::size_t i = 0; i < kWeights; ++i) {
     velocity[i] = kMomentum * velocity[i] - scale * gradient[i];
     weights[i] += velocity[i];

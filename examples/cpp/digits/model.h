@@ -30,6 +30,16 @@ struct Example {
 /// Writes to gradient[0 .. kWeights) the sum over `rows` examples of the gradient of the cross-entropy.
 void ComputeGradient(const float* weights, const Example* examples, std::size_t rows, float* gradient);
 
+/// The same in two parts: errors[0 .. kClasses) = the probabilities of the example's classes, less one at the label,
+void ComputeErrors(const float* weights, const Example& example, float* errors);
+/// and the sums, over the features of `rows` examples times their errors, for the weights begin .. end.
+void SumGradient(const float* errors, const Example* examples, std::size_t rows, std::size_t begin, std::size_t end,
+                 float* gradient);
+
+constexpr float kMomentum = 0.9F;
+/// What a gradient that is a sum over `rows` examples is multiplied by.
+constexpr float StepScale(std::size_t rows) { return 0.3F / static_cast<float>(rows); }
+
 /// One step of descent with momentum. `gradient` is a sum over `rows` examples.
 void UpdateWeights(const float* gradient, std::size_t rows, float* velocity, float* weights);
 

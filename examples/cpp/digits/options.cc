@@ -53,11 +53,16 @@ purlin::Status SetFlag(std::string_view flag, std::string_view value, Options& o
   if (flag == "--seed") return SetNumber(flag, value, std::uint64_t{0}, UINT64_MAX, options.seed);
   if (flag == "--workers") return SetNumber(flag, value, 1, kMostWorkers, options.workers);
   if (flag == "--trace") return SetPath(flag, value, options.trace);
+  if (flag == "--platform") {
+    options.platform = std::string(value);
+    return purlin::OkStatus();
+  }
   return SetPath(flag, value, options.data);
 }
 
 bool TakesValue(std::string_view flag) {
-  constexpr std::string_view kFlags[] = {"--devices", "--steps", "--seed", "--workers", "--trace", "--data"};
+  constexpr std::string_view kFlags[] = {"--devices",  "--steps", "--seed", "--workers",
+                                         "--platform", "--trace", "--data"};
   for (const std::string_view known : kFlags) {
     if (flag == known) return true;
   }
@@ -75,8 +80,8 @@ purlin::StatusOr<Options> ParseOptions(purlin::Span<const char* const> arguments
       options.help = true;
       return options;
     }
-    if (argument == "--program") {
-      options.program = true;
+    if (argument == "--program" || argument == "--kernels") {
+      (argument == "--program" ? options.program : options.kernels) = true;
       continue;
     }
     const std::size_t equals = argument.find('=');  // "--flag value" and "--flag=value" mean the same.
@@ -106,6 +111,8 @@ std::string Usage() {
       "  --steps N     steps of descent (default %d)\n"
       "  --seed N      shuffles the images (default %llu)\n"
       "  --workers N   threads, 1..%d (default: what the machine allows)\n"
+      "  --platform P  whose devices: host, sim, cuda; there gradients and updates are kernels (default %s)\n"
+      "  --kernels     kernels also on the host; the result is the same\n"
       "  --program     the gradient as a program of Purlin's, run by one call; the result is the same\n"
       "  --trace FILE  write what ran when, for ui.perfetto.dev or chrome://tracing\n"
       "  --data FILE   lines of 64 pixels 0..16 and a label 0..9, separated by commas\n"
@@ -114,7 +121,7 @@ std::string Usage() {
       "\n"
       "Exit codes: 0 trained and reported; 2 not, and standard error says why.\n",
       kMostDevices, defaults.devices, defaults.steps, static_cast<unsigned long long>(defaults.seed), kMostWorkers,
-      DIGITS_DEFAULT_DATA);
+      defaults.platform.c_str(), DIGITS_DEFAULT_DATA);
 }
 
 }  // namespace digits

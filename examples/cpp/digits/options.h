@@ -19,6 +19,10 @@ struct Options {
   /// Where the trace goes; empty: no trace.
   std::string trace;
   std::string data;
+  /// Whose devices: a platform of Purlin's.
+  std::string platform = "host";
+  /// Whether gradients and updates are kernels of the devices also on the host, where they are tasks.
+  bool kernels = false;
   /// Whether the gradients are computed by programs, instead of tasks.
   bool program = false;
   bool help = false;

@@ -1,43 +1,22 @@
-// Digits: data-parallel descent, as work scheduled on events.
-//
-// Every device owns a shard of the training images, which lie in its pinned_host memory. A step, for each device:
-//
-//   batch    shard --copy--> batches[step % 2]       after the gradient of step - 2, which read that buffer
-//   weights  master --copy--> weights                after the update of step - 1
-//   gradient a task                                  after both copies
-//   collect  gradient --copy--> collected            after the task
-//
-// and then, once for all devices, after all collecting copies:
-//
-//   update   a task: adds the gradients up in the order of the devices, and changes the master weights
+// Digits: data-parallel descent over the devices of a client. Every device owns a shard of the training images.
 //
 // The thread that calls Train() only enqueues, up to kStepsInFlight steps ahead, so a batch is copied while the step
-// before it computes. When memory may be written: the update of step - 1 runs after everything that step - 1 does with
-// weights, gradient and collected, so an operation that waits for that update, directly or not, may write them again.
-// Batches are copied without waiting for an update, and have `batch_free` instead.
-//
-// The order of additions never depends on which thread was faster: the result is the same whatever the number of
-// threads. An event that fails takes all later ones with it, and Train() returns its error.
-//
-// With --program, gradient and collect are one run of a GradientProgram, after both copies.
+// before it computes. What a step is made of: host_trainer.h, kernel_trainer.h. An event that fails takes all later ones
+// with it, and Train() returns its error.
 #ifndef DIGITS_TRAINER_H_
 #define DIGITS_TRAINER_H_
 
-#include <array>
 #include <chrono>
 #include <cstddef>
-#include <cstdint>
 #include <deque>
 #include <functional>
 #include <memory>
-#include <vector>
 
 #include "dataset.h"
-#include "gradient_program.h"
-#include "model.h"
+#include "options.h"
 #include "purlin/client.h"
+#include "purlin/device.h"
 #include "purlin/event.h"
-#include "purlin/executor.h"
 #include "purlin/raw_buffer.h"
 #include "purlin/status.h"
 #include "purlin/status_or.h"
@@ -47,58 +26,51 @@ namespace digits {
 class Trainer {
  public:
   /// Allocates on all devices of `client` and begins to upload; `dataset` must live as long as the trainer.
-  /// `as_program`: gradients are computed by programs. kInvalidArgument: more devices than training images. Errors of
-  /// allocations as they are.
+  /// kInvalidArgument: more devices than training images; --program where memory is not the host's. Errors of
+  /// allocations, kernels and programs as they are.
   static purlin::StatusOr<std::unique_ptr<Trainer>> Create(const purlin::Client& client, const Dataset& dataset,
-                                                           bool as_program);
+                                                           const Options& options);
 
   Trainer(const Trainer&) = delete;
   Trainer& operator=(const Trainer&) = delete;
-  /// Waits for what is in flight: tasks point into the trainer.
-  ~Trainer();
+  virtual ~Trainer() = default;
 
   /// Runs `steps` steps; calls `on_step(finished)` on this thread as they finish. The first error of any event ends it.
   purlin::Status Train(int steps, const std::function<void(int)>& on_step);
 
-  /// The weights, float[kWeights] in pinned_host memory of device 0; final once Train() has returned OK.
-  [[nodiscard]] const purlin::RawBuffer& weights() const { return master_; }
-  /// Time that gradient tasks of a device took so far; for when Train() has returned.
-  [[nodiscard]] std::chrono::nanoseconds busy(std::size_t device) const { return shards_[device].busy; }
+  /// The weights, float[kWeights] in memory of device 0; final once Train() has returned OK.
+  [[nodiscard]] virtual const purlin::RawBuffer& weights() const = 0;
+  /// Time that the gradients of a device took so far, by the clock of what computes them; for when Train() has returned.
+  virtual purlin::StatusOr<std::chrono::nanoseconds> Busy(std::size_t device) = 0;
   /// Images per step, over all devices; the last step of a round over the images may have fewer.
-  [[nodiscard]] std::size_t images_per_step() const;
+  [[nodiscard]] virtual std::size_t images_per_step() const = 0;
+
+ protected:
+  Trainer() = default;
+  /// Waits for all steps that are in flight, whatever becomes of them.
+  void Settle();
 
  private:
-  // One device's part.
-  struct Shard {
-    std::vector<purlin::RawBuffer> minibatches;  // Slices of the shard in pinned_host memory.
-    std::array<purlin::RawBuffer, 2> batches;
-    std::array<purlin::Event, 2> batch_free;
-    purlin::RawBuffer weights;
-    purlin::RawBuffer gradient;
-    purlin::RawBuffer collected;  // In pinned_host memory.
-    std::chrono::nanoseconds busy{0};
-    std::vector<GradientProgram> programs{};  // One for each number of images of a minibatch; none without --program.
-  };
-
-  explicit Trainer(const purlin::Client& client, purlin::RawBuffer master);
-  static purlin::StatusOr<Shard> MakeShard(const purlin::Device& device, const Example* examples, std::size_t rows,
-                                           std::size_t most_batch_rows);
-  purlin::Event EnqueueStep(std::size_t step);
-  /// Copies, gradient and collecting copy; the event of the last.
-  purlin::Event EnqueueShard(Shard& shard, std::size_t step);
-  purlin::Event EnqueueGradient(Shard& shard, std::size_t slot, std::size_t rows, const purlin::Event& weights_copied,
-                                const purlin::Event& batch_copied);
-  purlin::Event EnqueueUpdate(const std::vector<purlin::Event>& collected, std::size_t rows);
-  void Update(std::size_t rows);
+  /// The event of the step's update.
+  virtual purlin::Event EnqueueStep(std::size_t step) = 0;
   purlin::Status WaitForOldestStep();
 
-  purlin::ThreadPoolAsyncWorkRunner runner_;
-  purlin::RawBuffer master_;
-  std::vector<float> velocity_;
-  std::vector<Shard> shards_;
-  purlin::Event updated_;                // The last update that was enqueued, or the upload of the first weights.
   std::deque<purlin::Event> in_flight_;  // Updates of unfinished steps, oldest first.
 };
+
+/// The training images that device `index` of `devices` owns, and how many of them a step takes at most.
+struct ShardOfImages {
+  ShardOfImages(const Dataset& dataset, std::size_t index, std::size_t devices);
+
+  const Example* examples;
+  std::size_t rows;
+  std::size_t batch_rows;
+};
+
+std::size_t RowsOf(const purlin::RawBuffer& examples);
+purlin::StatusOr<purlin::RawBuffer> AllocatePinned(const purlin::Device& device, std::size_t size_bytes);
+/// `examples`, in parts of `batch_rows` images; the last may have fewer.
+purlin::StatusOr<std::vector<purlin::RawBuffer>> Minibatches(const purlin::RawBuffer& examples, std::size_t batch_rows);
 
 }  // namespace digits
 
