@@ -28,6 +28,7 @@ macro_rules! ok {
 
 // Behind the macros, which it uses.
 pub(crate) mod planted;
+pub(crate) mod reported;
 
 pub(crate) const BLOCKING: u32 = 0;
 pub(crate) const NON_BLOCKING: u32 = 1;
