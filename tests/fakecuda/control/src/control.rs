@@ -7,6 +7,7 @@ use std::ffi::{CString, c_char, c_int};
 use libloading::Library;
 
 use crate::Options;
+use crate::library::loaded;
 
 /// What the fake has besides the driver's entry points. Changes hold for the whole process, labels for the thread.
 ///
@@ -27,6 +28,11 @@ impl Control {
         // SAFETY: the symbol is only looked up.
         let is_fake = unsafe { library.get::<*const c_char>(b"purlin_fakecuda_ledger") }.is_ok();
         Self { library, is_fake }
+    }
+
+    /// That of the driver that this process has loaded; `None` if it has loaded none.
+    pub(crate) fn if_loaded() -> Option<Self> {
+        loaded().map(Self::of)
     }
 
     /// Whether the driver is the fake one.

@@ -5,7 +5,7 @@ use std::process::{self, Child, Command, Stdio};
 use std::time::{Duration, Instant};
 use std::{env, thread};
 
-use crate::Options;
+use crate::{Control, Options};
 
 /// Names the test that a process was started for.
 const CHILD: &str = "PURLIN_FAKECUDA_TEST";
@@ -31,10 +31,11 @@ pub fn limit() -> Duration {
 }
 
 /// Runs `body` in a process of its own, whose fake driver is as the options say. `name` is the whole name of the
-/// calling test, as libtest has it.
+/// calling test, as libtest has it. At its end the race detector must be silent: a test that expects reports takes
+/// them ([`Control::take_reports`](crate::Control::take_reports)).
 ///
 /// # Panics
-/// If the process fails, or does not end.
+/// If the process fails, does not end, or has reports.
 #[track_caller]
 pub fn run(name: &str, options: &Options, body: impl FnOnce()) {
     run_with(name, |command| _ = command.envs(options.variables()), body);
@@ -48,6 +49,7 @@ pub fn run(name: &str, options: &Options, body: impl FnOnce()) {
 pub fn run_with(name: &str, prepare: impl FnOnce(&mut Command), body: impl FnOnce()) {
     if env::var(CHILD).is_ok_and(|child| child == name) {
         body();
+        no_reports();
         // Not the code of a test program, which is 0 if it has no test of that name.
         process::exit(DONE);
     }
@@ -62,6 +64,18 @@ pub fn run_with(name: &str, prepare: impl FnOnce(&mut Command), body: impl FnOnc
     let status = ended.unwrap_or_else(|| panic!("{name} of {place} did not end within {limit:?}"));
     assert_ne!(status.code(), Some(0), "no test of this program is called {name}, as {place} says");
     assert_eq!(status.code(), Some(DONE), "the process of {name} ended with {status}; what it says is above");
+}
+
+/// The race detector of this process is silent. In a child of fork whose parent has used the driver there is nothing to
+/// ask: it answers no call.
+///
+/// # Panics
+/// With the reports, if there are any.
+#[track_caller]
+pub fn no_reports() {
+    if let Some(control) = Control::if_loaded() {
+        control.no_reports();
+    }
 }
 
 /// How it ended; `None` if it had to be killed.

@@ -161,6 +161,25 @@ fn a_report_may_end_the_process() {
 }
 
 #[test]
+#[should_panic(expected = "the process of a_report_fails_its_test ended with exit status: 101")]
+fn a_report_fails_its_test() {
+    process::run("a_report_fails_its_test", &Options::default(), || {
+        let gpu = Session::new();
+        cu!(gpu, cuMemsetD8Async(4711, 1, 1, 0));
+    });
+}
+
+#[test]
+fn reports_that_are_taken_fail_no_test() {
+    process::run("reports_that_are_taken_fail_no_test", &Options::default(), || {
+        let gpu = Session::new();
+        cu!(gpu, cuMemsetD8Async(4711, 1, 1, 0));
+        assert_eq!(gpu.control.take_reports().len(), 1);
+        assert_eq!(gpu.control.report_count(), 0);
+    });
+}
+
+#[test]
 fn both_libraries_are_found_by_the_names_of_the_real_ones() {
     let folder = env::temp_dir().join(format!("fakecuda-{}", std::process::id()));
     links(&folder).unwrap();

@@ -60,9 +60,8 @@ fn a_kernel_behind_a_free() {
             ok!(gpu, cuMemFreeAsync(memory, stream));
             gpu.launch(add_one, 1, 4, stream, &[memory, memory]);
             assert_eq!(cu!(gpu, cuStreamSynchronize(stream)), 700);
-            let reports = gpu.control.reports();
+            let reports = gpu.control.take_reports();
             assert!(reports.len() == 1 && reports[0].starts_with("use of freed memory"), "{reports:#?}");
-            gpu.control.clear_reports();
         }
     });
 }
@@ -104,9 +103,8 @@ fn kernels_past_the_end_and_in_the_wild() {
             let (to, expected) = if is_near { (memory + 4092, "out of bounds") } else { (8, "wild address") };
             gpu.launch(add_one, 1, 4, stream, &[to, memory]);
             assert_eq!(cu!(gpu, cuStreamSynchronize(stream)), 700);
-            let reports = gpu.control.reports();
+            let reports = gpu.control.take_reports();
             assert!(reports.len() == 1 && reports[0].starts_with(expected), "{reports:#?}");
-            gpu.control.clear_reports();
         }
     });
 }

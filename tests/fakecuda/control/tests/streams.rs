@@ -91,10 +91,11 @@ fn the_legacy_stream_is_ordered_with_blocking_ones_both_ways() {
         assert_eq!(cu!(gpu, cuStreamQuery(blocking)), 0, "its own work is over");
         gpu.fill(memory, 7, 64, free);
         gpu.control.hold(false);
-        assert_eq!(gpu.control.report_count(), 1, "{:?}", gpu.control.reports());
+        let reports = gpu.control.take_reports();
+        assert_eq!(reports.len(), 1, "{reports:#?}");
         gpu.free(memory);
         [blocking, free].into_iter().for_each(|stream| ok!(gpu, cuStreamDestroy_v2(stream)));
-        gpu.end_with_reports();
+        gpu.end();
     });
 }
 

@@ -29,8 +29,7 @@ pub(crate) fn planted(name: &str, options: &Options, expected: &[&str], case: im
                 gpu.control.set_delays(seed, 50);
                 gpu.make_current(0);
                 case(&gpu, is_planted);
-                let reports = gpu.control.reports();
-                gpu.control.clear_reports();
+                let reports = gpu.control.take_reports();
                 if is_planted {
                     let is_it = |report: &String| expected.iter().any(|begin| report.starts_with(begin));
                     assert!(reports.iter().all(is_it), "{reports:#?}");
