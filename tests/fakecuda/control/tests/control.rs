@@ -8,7 +8,7 @@ use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::{env, fs};
 
-use purlin_fakecuda::{Cuda, Nvml, OnReport, links};
+use purlin_fakecuda::{Cuda, Nvml, OnReport, find, links};
 use support::*;
 
 /// The entry points that the fake was asked to have.
@@ -192,6 +192,36 @@ fn both_libraries_are_found_by_the_names_of_the_real_ones() {
         unsafe { libloading::Library::new(folder.join(name)).unwrap() };
     }
     fs::remove_dir_all(&folder).unwrap();
+}
+
+/// A program that stands alone: nothing was built beside it.
+#[test]
+fn where_no_fake_is_built_it_is_told_how_to_build_one() {
+    const LIBRARIES: [&str; 3] = ["libcuda.so", "libnvidia_ml.so", "libpurlin_fakenvrtc.so"];
+    let name = "where_no_fake_is_built_it_is_told_how_to_build_one";
+    if env::var_os("PURLIN_FAKECUDA_TEST").is_some_and(|test| test == name) {
+        LIBRARIES.iter().for_each(|library| println!("{}", find(library).unwrap_err()));
+        println!("{}", links(&env::current_exe().unwrap().with_file_name("links")).unwrap_err());
+        let _ = Driver::open();
+        return;
+    }
+    let folder = env::temp_dir().join(format!("without-fakecuda-{}", std::process::id()));
+    fs::create_dir_all(&folder).unwrap();
+    let program = folder.join("program");
+    fs::copy(env::current_exe().unwrap(), &program).unwrap();
+    let mut command = Command::new(&program);
+    command.args(["--exact", name, "--nocapture"]).env("PURLIN_FAKECUDA_TEST", name);
+    command.env_remove("LD_LIBRARY_PATH").env_remove("PURLIN_GPU_DEVICES").current_dir("/");
+    let output = command.output().unwrap();
+    fs::remove_dir_all(&folder).unwrap();
+    let (said, complained) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    for library in LIBRARIES {
+        let line = format!("{library} is not built: cargo build -p purlin-fakecuda");
+        assert!(said.lines().any(|said| said == line), "'{line}': {said}");
+    }
+    let line = "libcuda.so is not built: cargo build -p purlin-fakecuda";
+    assert_eq!(said.lines().filter(|said| *said == line).count(), 2, "links() says so, too: {said}");
+    assert!(!output.status.success() && complained.contains(line), "Driver::open() panics with it: {complained}");
 }
 
 #[test]
