@@ -52,8 +52,8 @@ impl Session {
         driver.control.no_reports();
     }
 
-    /// Ends the client, of which a GPU has broken: what was in flight there is freed all the same. Nothing else may have
-    /// anything of the client.
+    /// Ends the client, of which a GPU has broken: what was in flight there is freed all the same. Nothing else may
+    /// have anything of the client.
     #[track_caller]
     pub(crate) fn end_broken(self) {
         let Self { driver, client } = self;
@@ -179,8 +179,8 @@ pub(crate) fn only_what_broke_is_reported(what: &str, driver: &Driver) {
     assert!(reports.is_empty(), "{what}: the detector says:\n{}", reports.join("\n"));
 }
 
-/// Runs `body` in a child made by fork, which must end well within the limit, and without a report of the detector where
-/// it was the first to use the driver. `what` names it.
+/// Runs `body` in a child made by fork, which must end well within the limit, and without a report of the detector
+/// where it was the first to use the driver. `what` names it.
 #[track_caller]
 pub(crate) fn forked(what: &str, body: impl FnOnce()) {
     // SAFETY: Purlin's locks keep clear of forks, and this process runs one test.
