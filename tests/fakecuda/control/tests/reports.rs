@@ -59,8 +59,10 @@ fn races_of_kernels_name_both_sides() {
         let memory = gpu.allocate(SIZE);
         gpu.write(memory, &[1; SIZE], 0);
         gpu.sync_all();
+        gpu.control.hold(true);
         label(gpu, "a launch").launch(add_one, 1, 64, first, &[memory + 1024, memory]);
         label(gpu, "a fill").fill(memory + 1100, 1, 1000, second);
+        gpu.control.hold(false);
         gpu.sync_all();
         // The kernel was called first, and is known last.
         reported(
