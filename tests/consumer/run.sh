@@ -72,6 +72,11 @@ install)
   if (cd "$prefix" && find . -name '*cxx*' -o -name '*.rs*' -o -name '*_rust*') | grep .; then
     fail "the prefix holds files of Rust or cxx"
   fi
+  # The driver of tests answers to the name of NVIDIA's: where it was installed, programs would find it.
+  if find "$prefix" -iname '*fakecuda*' -o -iname '*fakenvrtc*' -o -name 'libcuda*' -o -name 'libnvidia*' -o -name 'libnvrtc*' | grep .; then
+    fail "the prefix holds a driver of CUDA's, or a fake one"
+  fi
+  if grep -rliaE 'fakecuda|fakenvrtc' "$prefix"; then fail "these files know the fake driver"; fi
   folders="$(for folder in "$PURLIN_BUILD_DIR" "$PURLIN_SOURCE_DIR" "${CARGO_HOME:-$HOME/.cargo}" "$prefix"; do
     printf '(^|[^[:alnum:]._/-])%s/\n' "$(sed 's/[][\.*^$+?(){}|]/\\&/g' <<<"$folder")"
   done)"

@@ -7,13 +7,13 @@ use purlin_fakecuda_options::Options;
 use crate::boundary::{Answer, Call};
 use crate::code::Code;
 use crate::context;
-use crate::detector::Access;
 use crate::detector::report::Kind as Report;
 use crate::detector::shadow::Span;
+use crate::detector::{Access, Life};
 use crate::memory::bytes::Bytes;
 use crate::memory::{Found, Kind};
 use crate::operation::{Request, Work};
-use crate::state::State;
+use crate::state::{Refusal, State};
 use crate::thread;
 
 /// PORTABLE, DEVICEMAP, and WRITECOMBINED or IOMEMORY and READ_ONLY.
@@ -34,7 +34,7 @@ pub(crate) fn free(call: &Call, address: u64) -> Answer {
     }
     state.forbid_while_capturing()?;
     let Ok(block) = state.memory.live(address) else {
-        state.report_address(call, Span::new(address, 1), true);
+        state.report_address(call, None, Span::new(address, 1), true);
         return Err(Code::INVALID_VALUE);
     };
     if block.kind.is_host() || block.kind == Kind::Global {
@@ -48,7 +48,7 @@ pub(crate) fn free(call: &Call, address: u64) -> Answer {
     let freed = state.detector.host_stamp(call.entry.name(), thread::label());
     let block = state.memory.free(address, Arc::clone(&freed))?;
     if broken.is_ok() {
-        state.detector.freed(block.span, &freed);
+        state.detector.freed(block.life.span, &freed);
     }
     block.bytes.free();
     state.memory.bury(address);
@@ -83,7 +83,7 @@ pub(crate) fn free_async(call: &Call, address: u64, stream: usize) -> Answer {
         Ok(block) if matches!(block.kind, Kind::Pooled(_)) => block,
         Ok(_) => return Err(Code::INVALID_VALUE),
         Err(code) => {
-            state.report_address(call, Span::new(address, 1), true);
+            state.report_address(call, Some(stream), Span::new(address, 1), true);
             return Err(code);
         }
     };
@@ -98,7 +98,7 @@ pub(crate) fn free_async(call: &Call, address: u64, stream: usize) -> Answer {
     state.forbid_capturing(stream)?;
     let (_, freed) = state.enqueue(call, stream, Request::new(Work::Free(block.bytes, address)))?;
     state.memory.free(address, Arc::clone(&freed))?;
-    state.detector.freed(block.span, &freed);
+    state.detector.freed(block.life.span, &freed);
     Ok(())
 }
 
@@ -154,7 +154,7 @@ fn free_host_of(call: &Call, address: usize, kind: Kind, otherwise: Code) -> Ans
     state.forbid_while_capturing()?;
     let freed = state.detector.host_stamp(call.entry.name(), thread::label());
     state.memory.free(address as u64, Arc::clone(&freed))?;
-    state.detector.freed(block.span, &freed);
+    state.detector.freed(block.life.span, &freed);
     block.bytes.free();
     state.memory.bury(address as u64);
     if kind == Kind::Registered {
@@ -170,28 +170,29 @@ fn free_host_of(call: &Call, address: usize, kind: Kind, otherwise: Code) -> Ans
 
 impl State {
     /// What is wrong with a range of addresses that a call was given, said to the detector.
-    pub(crate) fn report_address(&mut self, call: &Call, span: Span, writes: bool) {
+    pub(crate) fn report_address(&mut self, call: &Call, stream: Option<usize>, span: Span, writes: bool) {
         let does = if writes { "write" } else { "read" };
         let what = format!("{} bytes at {:#x} to {does}", span.end - span.start, span.start);
-        match self.memory.find(span) {
+        let (kind, beside, why) = match self.memory.find(span) {
             Found::Inside(block) => {
-                let life = block.life.clone();
-                match life.freed {
-                    Some(freed) => self.report_beside(Report::UseOfFreed, call.entry, &freed, &what),
-                    None => self.report_beside(Report::WildAddress, call.entry, &life.made, "not where a block begins"),
+                let Life { span, made, freed, .. } = block.life.clone();
+                match freed {
+                    Some(freed) => (Report::UseOfFreed, Some((freed, Some(span))), what),
+                    None => (Report::WildAddress, Some((made, Some(span))), "not where a block begins".to_owned()),
                 }
             }
             Found::Beyond(block) => {
-                let (size, made) = (block.size_bytes(), Arc::clone(&block.life.made));
-                let why = format!("{what}, in a block of {size} bytes at {:#x}", block.span.start);
-                self.report_beside(Report::OutOfBounds, call.entry, &made, &why);
+                let (size, Life { span, made, .. }) = (block.size_bytes(), block.life.clone());
+                let why = format!("{what}, in a block of {size} bytes at {:#x}", span.start);
+                (Report::OutOfBounds, Some((made, Some(span))), why)
             }
-            Found::Nothing => self.report(Report::WildAddress, call.entry, &what),
-        }
+            Found::Nothing => (Report::WildAddress, None, what),
+        };
+        self.report(call.entry, Refusal { kind, stream, span: Some(span), beside, why: &why });
     }
 
     /// The access of an operation that a call asks for; INVALID_VALUE, and a report, if there is no such memory.
-    pub(crate) fn check(&mut self, call: &Call, access: Access) -> Answer {
+    pub(crate) fn check(&mut self, call: &Call, stream: usize, access: Access) -> Answer {
         let is_there = match self.memory.find(access.span) {
             // What a stream frees is freed in its order; the detector judges.
             Found::Inside(block) => block.life.freed.is_none() || matches!(block.kind, Kind::Pooled(_)),
@@ -200,7 +201,7 @@ impl State {
         if is_there {
             return Ok(());
         }
-        self.report_address(call, access.span, access.writes);
+        self.report_address(call, Some(stream), access.span, access.writes);
         Err(Code::INVALID_VALUE)
     }
 }

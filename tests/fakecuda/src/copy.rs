@@ -8,10 +8,11 @@ use std::sync::Arc;
 use crate::boundary::{Answer, Call};
 use crate::code::Code;
 use crate::detector::Access;
+use crate::detector::report::Kind as Report;
 use crate::detector::shadow::Span;
 use crate::memory::{Found, Kind, bytes};
 use crate::operation::{End, Request, Rows, Work};
-use crate::state::State;
+use crate::state::{Refusal, State};
 
 /// One end of a copy, as the call names it.
 #[derive(Clone, Copy, Debug)]
@@ -52,8 +53,8 @@ pub(crate) fn copy(call: &Call, from: Place, to: Place, rows: Rows, stream: usiz
     }
     let reads = spans(from.address(), rows.from_pitch, rows);
     let writes = spans(to.address(), rows.to_pitch, rows);
-    let source = state.end(call, from, &reads, false)?;
-    let destination = state.end(call, to, &writes, true)?;
+    let source = state.end(call, stream, from, &reads, false)?;
+    let destination = state.end(call, stream, to, &writes, true)?;
     let is_to_device = matches!(&destination, End::Bytes(bytes, _) if bytes.address().is_none());
     let is_from_device = matches!(&source, End::Bytes(bytes, _) if bytes.address().is_none());
     let mut request = Request::new(Work::Nothing);
@@ -121,7 +122,7 @@ pub(crate) fn fill(call: &Call, to: u64, pattern: &[u8], count: usize, stream: u
         return Err(Code::INVALID_VALUE);
     }
     let span = Span::new(to, (count as u64).saturating_mul(pattern.len() as u64));
-    let End::Bytes(bytes, offset) = state.end(call, Place::Device(to), &[span], true)? else {
+    let End::Bytes(bytes, offset) = state.end(call, stream, Place::Device(to), &[span], true)? else {
         return Err(Code::INVALID_VALUE);
     };
     let work = Work::Fill { to: bytes, offset, pattern: Arc::from(pattern), count: count as u64 };
@@ -131,7 +132,7 @@ pub(crate) fn fill(call: &Call, to: u64, pattern: &[u8], count: usize, stream: u
 
 impl State {
     /// The memory that one end of a copy names. INVALID_VALUE, and a report, if there is none.
-    fn end(&mut self, call: &Call, place: Place, spans: &[Span], writes: bool) -> Answer<End> {
+    fn end(&mut self, call: &Call, stream: usize, place: Place, spans: &[Span], writes: bool) -> Answer<End> {
         let address = place.address();
         let whole = Span { start: address, end: spans.last().map_or(address, |span| span.end) };
         let is_known = match (place, self.memory.find(Span::new(address, 1))) {
@@ -146,25 +147,27 @@ impl State {
             return usize::try_from(address).map(End::Pageable).map_err(|_| Code::INVALID_VALUE);
         }
         for span in spans {
-            self.check(call, Access { span: *span, writes, must_be_written: false })?;
+            self.check(call, stream, Access { span: *span, writes, must_be_written: false })?;
         }
         match self.memory.find(whole) {
             Found::Inside(block) if matches!(place, Place::Host(_)) && !block.kind.is_host() => {
-                self.report_address_kind(call, whole, writes)
+                self.report_address_kind(call, stream, whole, writes)
             }
-            Found::Inside(block) => Ok(End::Bytes(Arc::clone(&block.bytes), address - block.span.start)),
+            Found::Inside(block) => Ok(End::Bytes(Arc::clone(&block.bytes), address - block.life.span.start)),
             Found::Beyond(_) | Found::Nothing => {
-                self.report_address(call, whole, writes);
+                self.report_address(call, Some(stream), whole, writes);
                 Err(Code::INVALID_VALUE)
             }
         }
     }
 
     /// Device memory where the host's was meant.
-    fn report_address_kind(&mut self, call: &Call, span: Span, writes: bool) -> Answer<End> {
+    fn report_address_kind(&mut self, call: &Call, stream: usize, span: Span, writes: bool) -> Answer<End> {
         let does = if writes { "to" } else { "from" };
-        let why = format!("{:#x}, to copy {does}, is said to be the host's, and is a device's", span.start);
-        self.report(crate::detector::report::Kind::WildAddress, call.entry, &why);
+        let why = &format!("{:#x}, to copy {does}, is said to be the host's, and is a device's", span.start);
+        let of = self.life(Access { span, writes, must_be_written: false });
+        let (kind, beside) = (Report::WildAddress, of.map(|life| (life.made, Some(life.span))));
+        self.report(call.entry, Refusal { kind, stream: Some(stream), span: Some(span), beside, why });
         Err(Code::INVALID_VALUE)
     }
 }

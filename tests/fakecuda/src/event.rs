@@ -8,9 +8,11 @@ use crate::code::Code;
 use crate::context;
 use crate::detector::clock::Clock;
 use crate::detector::report::Kind;
+use crate::detector::stamp::Stamp;
 use crate::operation::{Request, Work};
-use crate::state::State;
+use crate::state::{Refusal, State};
 use crate::stream::Point;
+use crate::thread;
 
 /// No time is taken.
 const DISABLE_TIMING: u32 = 2;
@@ -29,6 +31,7 @@ struct Record {
 /// See the module.
 pub(crate) struct Event {
     device: usize,
+    made: Arc<Stamp>,
     flags: u32,
     record: Option<Record>,
     /// In a capture: which, and behind how many nodes of which stream.
@@ -58,7 +61,8 @@ pub(crate) fn create(call: &Call, flags: u32) -> Answer<usize> {
         return Err(Code::INVALID_VALUE);
     }
     let handle = call.driver.new_handle();
-    state.events.insert(handle, Event { device, flags, record: None, captured: None });
+    let made = state.detector.host_stamp(call.entry.name(), thread::label());
+    state.events.insert(handle, Event { device, made, flags, record: None, captured: None });
     Ok(handle)
 }
 
@@ -74,8 +78,10 @@ pub(crate) fn record(call: &Call, handle: usize, stream: usize) -> Answer {
     let (stream, device) = state.working_stream(call.driver, stream)?;
     let of = state.event(call, handle)?.device;
     if of != device {
-        let why = format!("an event of device {of} is recorded on a stream of device {device}");
-        state.report(Kind::StrangersContext, call.entry, &why);
+        let why = &format!("an event of device {of} is recorded on a stream of device {device}");
+        let beside = Some((Arc::clone(&state.event(call, handle)?.made), None));
+        let refusal = Refusal { kind: Kind::StrangersContext, stream: Some(stream), span: None, beside, why };
+        state.report(call.entry, refusal);
         return Err(Code::INVALID_HANDLE);
     }
     if let Some(capture) = state.streams[&stream].capture {

@@ -28,10 +28,10 @@ pub(crate) struct HostFunction {
 }
 
 impl HostFunction {
-    /// Calls it.
-    pub(crate) fn run(self) {
+    /// Calls it, as what `stamp` put on a stream.
+    pub(crate) fn run(self, stamp: Option<&Arc<Stamp>>) {
         let Self { function, data } = self;
-        thread::host_function(|| {
+        thread::host_function(stamp, || {
             // SAFETY: CUDA's contract, kept by the program: the function may be called with its data, on any thread,
             // when the stream comes to it.
             unsafe { function(ptr::with_exposed_provenance_mut(data)) }
@@ -133,7 +133,7 @@ impl Work {
             Self::Record(time) => time.store(now_ns(), Ordering::Release),
             Self::Copy { from, to, rows } => copy(from, to, *rows),
             Self::Fill { to, offset, pattern, count } => fill(to, *offset, pattern, *count),
-            Self::Host(function) => function.run(),
+            Self::Host(function) => function.run(Some(stamp)),
             Self::Free(bytes, _) => bytes.free(),
             Self::Launch(launch) => return launch.run(stamp),
         }

@@ -67,7 +67,7 @@ fn write(number: u32, place: *mut c_void, block: Option<&Block>, pointer: u64) -
             let ordinal = block.and_then(|block| i32::try_from(block.device).ok()).unwrap_or(-2);
             Out::new(place.cast::<i32>()).set(ordinal)
         }
-        attribute::RANGE_START => wide(block.map_or(0, |block| block.span.start)),
+        attribute::RANGE_START => wide(block.map_or(0, |block| block.life.span.start)),
         attribute::RANGE_SIZE => block.map_or(Ok(()), |block| wide(block.size_bytes())),
         // One byte each, as C's bool.
         attribute::MAPPED => Out::new(place.cast::<u8>()).set(u8::from(block.is_some())),
@@ -88,7 +88,7 @@ pub(crate) fn range(call: &Call, pointer: u64) -> Answer<(u64, usize)> {
     let (state, _) = context::enter(call)?;
     match state.memory.find(Span::new(pointer, 1)) {
         Found::Inside(block) if block.life.freed.is_none() => {
-            Ok((block.span.start, usize::try_from(block.size_bytes()).unwrap_or(usize::MAX)))
+            Ok((block.life.span.start, usize::try_from(block.size_bytes()).unwrap_or(usize::MAX)))
         }
         _ => Err(Code::NOT_FOUND),
     }

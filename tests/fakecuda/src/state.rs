@@ -1,6 +1,7 @@
 //! All books of the driver, under its one lock.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -8,7 +9,8 @@ use purlin_fakecuda_options::{Ignored, Options};
 
 use crate::context::Context;
 use crate::detector::Detector;
-use crate::detector::report::Kind;
+use crate::detector::report::{Kind, Side};
+use crate::detector::shadow::Span;
 use crate::detector::stamp::Stamp;
 use crate::entry::Entry;
 use crate::event::Event;
@@ -46,6 +48,17 @@ pub(crate) struct State {
     pub(crate) memory: Memory,
     pub(crate) detector: Detector,
     pub(crate) controls: Controls,
+}
+
+/// A call that is refused, and is a mistake.
+pub(crate) struct Refusal<'a> {
+    pub(crate) kind: Kind,
+    /// The stream that it was to be put on, if it is of that kind.
+    pub(crate) stream: Option<usize>,
+    pub(crate) span: Option<Span>,
+    /// What it clashes with, and that one's range.
+    pub(crate) beside: Option<(Arc<Stamp>, Option<Span>)>,
+    pub(crate) why: &'a str,
 }
 
 impl Controls {
@@ -95,23 +108,37 @@ impl State {
         }
     }
 
-    /// A report with one side, which is the calling thread.
-    pub(crate) fn report(&mut self, kind: Kind, entry: Entry, why: &str) {
-        if self.detector.is_on {
-            let stamp = self.detector.host_stamp(entry.name(), thread::label());
-            self.detector.reports.add(kind, None, &stamp, None, why);
+    /// Reports a call that is refused: on a stream, or by the host alone.
+    pub(crate) fn report(&mut self, entry: Entry, refusal: Refusal<'_>) {
+        if !self.detector.is_on {
+            return;
         }
+        let Refusal { kind, stream, span, beside, why } = refusal;
+        let (label, stream) = (thread::label(), stream.and_then(|stream| self.streams.get(&stream)));
+        let stamp = match stream {
+            Some(stream) => {
+                Arc::new(self.detector.refused_stamp(entry.name(), label, Arc::clone(&stream.place), stream.lane))
+            }
+            None => self.detector.host_stamp(entry.name(), label),
+        };
+        let side =
+            |stamp, span: Option<Span>| span.map_or_else(|| Side::without_bytes(stamp), |span| Side::new(stamp, span));
+        let beside = beside.as_ref().map(|(stamp, span)| side(stamp, *span));
+        self.detector.reports.add(kind, span, side(&stamp, span), beside, why);
     }
 
-    /// As [`report`](Self::report), beside what a block's life began with.
-    pub(crate) fn report_beside(&mut self, kind: Kind, entry: Entry, other: &Stamp, why: &str) {
-        if self.detector.is_on {
-            let stamp = self.detector.host_stamp(entry.name(), thread::label());
-            self.detector.reports.add(kind, None, &stamp, Some(other), why);
-        }
-    }
-
+    /// Reports a call inside a host function, beside what put the function on its stream.
     pub(crate) fn call_in_host_function(&mut self, entry: Entry) {
-        self.report(Kind::CallInHostFunction, entry, "");
+        if !self.detector.is_on {
+            return;
+        }
+        let Some(launch) = thread::host_function_stamp() else {
+            let (kind, stream, span, beside) = (Kind::CallInHostFunction, None, None, None);
+            return self.report(entry, Refusal { kind, stream, span, beside, why: "" });
+        };
+        let (label, place) = (Arc::clone(&launch.label), Arc::clone(&launch.place));
+        let stamp = self.detector.refused_stamp(entry.name(), label, place, launch.lane);
+        let (call, launch) = (Side::without_bytes(&stamp), Side::without_bytes(&launch));
+        self.detector.reports.add(Kind::CallInHostFunction, None, call, Some(launch), "");
     }
 }

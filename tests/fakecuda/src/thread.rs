@@ -4,11 +4,14 @@
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 
+use crate::detector::stamp::Stamp;
 use crate::driver;
 
 thread_local! {
     static CURRENT: Cell<Option<usize>> = const { Cell::new(None) };
     static IN_HOST_FUNCTION: Cell<bool> = const { Cell::new(false) };
+    /// What put the host function on its stream; `None` in the empty mode, which has no streams.
+    static HOST_FUNCTION: RefCell<Option<Arc<Stamp>>> = const { RefCell::new(None) };
     static LABEL: RefCell<Arc<str>> = RefCell::new(Arc::from(""));
     static DEFAULT_STREAMS: RefCell<DefaultStreams> = const { RefCell::new(DefaultStreams(Vec::new())) };
 }
@@ -39,11 +42,18 @@ pub(crate) fn is_host_function() -> bool {
     IN_HOST_FUNCTION.get()
 }
 
-/// Runs a host function.
-pub(crate) fn host_function(body: impl FnOnce()) {
+/// What put the host function that this thread is inside of on its stream.
+pub(crate) fn host_function_stamp() -> Option<Arc<Stamp>> {
+    HOST_FUNCTION.with_borrow(Option::clone)
+}
+
+/// Runs a host function, which `stamp` put on its stream.
+pub(crate) fn host_function(stamp: Option<&Arc<Stamp>>, body: impl FnOnce()) {
+    HOST_FUNCTION.set(stamp.cloned());
     IN_HOST_FUNCTION.set(true);
     body();
     IN_HOST_FUNCTION.set(false);
+    HOST_FUNCTION.set(None);
 }
 
 /// What this thread's calls are labelled with.

@@ -6,7 +6,7 @@ use purlin::{
     Buffer, DType, Error, Event, EventPromise, HostBufferSemantics, RawBuffer, Shape, SourceLocation, StatusCode,
 };
 use purlin_base::status::called_from;
-use purlin_fakecuda::{Options, process};
+use purlin_fakecuda::{Driver, Options, process};
 
 use crate::support::*;
 
@@ -107,10 +107,8 @@ fn breaks(how: impl FnOnce(&Session), then: impl FnOnce(&Session), code: u32) {
     session.driver.control.hold(false);
     only_the_first_is_broken(&session, &work, code);
     drop(work);
-    let Session { driver, client } = session;
-    shut_down(&client).unwrap();
-    drop(client);
-    nothing_is_left(&driver);
+    session.end_broken();
+    nothing_is_left(&Driver::open());
 }
 
 fn options() -> Options {
@@ -173,7 +171,7 @@ fn oldest_in_flight(begin: impl FnOnce(&Session) -> Event) -> String {
     let reason = outcome(&oldest).unwrap_err();
     assert_eq!(outcome(&later).unwrap_err(), reason);
     drop(others);
-    shut_down(&session.client).unwrap();
+    session.end_broken();
     let said = "the oldest operation in flight was the ";
     reason.message().split_once(said).unwrap_or_else(|| panic!("no '{said}' in: {reason}")).1.to_owned()
 }
@@ -227,6 +225,9 @@ fn the_reason_says_who_asked_for_the_oldest_operation() {
             let mut bytes = [0_u8; 32];
             let oldest = oldest_in_flight(|session| {
                 let memory = session.block(0, "device", 32);
+                session.driver.control.hold(false);
+                write(&memory, &[0; 32]).unwrap();
+                session.driver.control.hold(true);
                 let layer = SourceLocation::from_static(c"model/layer.cc", 12);
                 // SAFETY: the bytes stay until the event.
                 called_from(layer, || unsafe { memory.copy_to_host(bytes.as_mut_ptr(), 0, 32, &[]) })

@@ -52,6 +52,25 @@ fn a_child_of_fork_is_refused_before_any_call() {
     });
 }
 
+#[test]
+fn a_report_fails_the_child_that_it_is_about() {
+    process::run("children::a_report_fails_the_child_that_it_is_about", &Options::default(), || {
+        // It asks the detector nothing itself.
+        let child = |bytes: usize| {
+            forked("a child that reads what it has written", || {
+                let session = Session::new(1);
+                let block = session.block(0, "device", 64);
+                write(&block.slice(0, bytes).unwrap(), &vec![1; bytes]).unwrap();
+                read(&block).unwrap();
+                drop(block);
+                shut_down(&session.client).unwrap();
+            });
+        };
+        child(64);
+        purlin_base::panics::caught(|| child(32)).unwrap_err();
+    });
+}
+
 /// The next of numbers that have no order, by splitmix64.
 fn random(seed: &mut u64) -> u64 {
     *seed = seed.wrapping_add(0x9e37_79b9_7f4a_7c15);
@@ -61,7 +80,12 @@ fn random(seed: &mut u64) -> u64 {
     number ^ (number >> 31)
 }
 
-/// A client that works, and something that happens meanwhile.
+/// What may happen to a process that works.
+const FORKS: u64 = 0;
+const BREAKS: u64 = 1;
+const EXITS: u64 = 2;
+
+/// A client that works, and something that happens meanwhile. The detector is silent at the end, if there is one.
 fn live_and_end(mut seed: u64) {
     let driver = Driver::if_fake();
     if let Some(driver) = &driver {
@@ -71,7 +95,9 @@ fn live_and_end(mut seed: u64) {
     let mut blocks = Vec::new();
     for device in 0..2 {
         for kind in ["device", "pinned_host", "unpinned_host"] {
-            blocks.push(block(&client, device, kind, 1 << (8 + random(&mut seed) % 14)).unwrap());
+            let block = block(&client, device, kind, 1 << (8 + random(&mut seed) % 14)).unwrap();
+            write(&block, &pattern(block.size_bytes(), blocks.len())).unwrap();
+            blocks.push(block);
         }
     }
     let (when, what) = (random(&mut seed) % 30, random(&mut seed) % 4);
@@ -87,15 +113,15 @@ fn live_and_end(mut seed: u64) {
             continue;
         }
         match what {
-            0 => forked("of a process that works", || {
+            FORKS => forked("of a process that works", || {
                 assert!(CudaBackend::new().is_err());
                 blocks.clear();
             }),
-            1 => {
+            BREAKS => {
                 let code = [700, 719, 46, 4711][(random(&mut seed) % 4) as usize];
                 driver.iter().for_each(|driver| driver.control.break_device(0, code));
             }
-            2 => std::process::exit(0),
+            EXITS => std::process::exit(0),
             // To the end.
             _ => {}
         }
@@ -108,6 +134,9 @@ fn live_and_end(mut seed: u64) {
     drop(client);
     until(|| format!("threads are left: {:?}", threads()), || threads().is_empty());
     driver.iter().for_each(nothing_is_left);
+    if what == BREAKS {
+        driver.iter().for_each(|driver| only_what_broke_is_reported("a broken GPU", driver));
+    }
 }
 
 #[test]
@@ -118,5 +147,6 @@ fn processes_may_fork_break_a_device_or_exit_at_any_moment() {
         for seed in 0..count {
             forked(&format!("process {seed}"), || live_and_end(seed));
         }
+        println!("{count} processes ended as they should");
     });
 }

@@ -55,13 +55,14 @@ pub(crate) fn under(fault: &str, expect: Expect) -> u64 {
     if expect == Expect::NothingLeft {
         only_is_left(fault, &driver, &before, may_be_left(entry));
     }
-    // What a device had when it broke is never over, so nothing can be ordered behind it; but it goes on no more.
     // Codes that stay are believed, also where this driver goes on.
     let code = fault.split(':').nth(2).and_then(|code| code.parse::<u32>().ok());
     let is_sticky = [":sticky", ":async"].iter().any(|effect| fault.ends_with(effect))
         || code.is_some_and(|code| matches!(code, 214 | 220 | 226 | 700 | 702 | 710 | 714..=719 | 721));
-    let mut reports = driver.control.reports();
-    reports.retain(|report| !is_sticky || !report.starts_with("free not ordered behind a use"));
+    if is_sticky {
+        only_what_broke_is_reported(fault, &driver);
+    }
+    let reports = driver.control.reports();
     assert!(reports.is_empty(), "{fault}: the detector says:\n{}", reports.join("\n"));
     calls
 }

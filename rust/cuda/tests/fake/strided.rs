@@ -10,7 +10,7 @@ use std::thread;
 use purlin::{
     Aliasing, Buffer, Client, DType, Error, FromHostOptions, HostArray, HostBufferSemantics, Layout, Shape, StatusCode,
 };
-use purlin_fakecuda::{Options, process};
+use purlin_fakecuda::{Driver, Options, process};
 
 use crate::heap;
 use crate::support::*;
@@ -438,9 +438,8 @@ fn a_gpu_that_breaks_ends_all_arrays() {
                 failed.iter().for_each(|error| assert!(error.message().contains("is broken until"), "{error}"));
                 to.bytes.fill(0);
                 drop(sent);
-                shut_down(&session.client).unwrap();
-                drop(session.client);
-                nothing_is_left(&session.driver);
+                session.end_broken();
+                nothing_is_left(&Driver::open());
             });
         }
     });

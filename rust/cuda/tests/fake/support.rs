@@ -9,7 +9,7 @@ use std::{fs, thread};
 
 use purlin::{Client, ClientOptions, Error, Event, RawBuffer, ShutdownMode, ShutdownOptions};
 use purlin_cuda::CudaBackend;
-use purlin_fakecuda::{Cuda, Driver, on_a_gpu};
+use purlin_fakecuda::{Cuda, Driver, on_a_gpu, process};
 
 /// Nothing takes so long on any machine: what does is stuck.
 pub(crate) const LIMIT: Duration = Duration::from_secs(20);
@@ -50,6 +50,17 @@ impl Session {
         drop(client);
         nothing_is_left(&driver);
         driver.control.no_reports();
+    }
+
+    /// Ends the client, of which a GPU has broken: what was in flight there is freed all the same. Nothing else may
+    /// have anything of the client.
+    #[track_caller]
+    pub(crate) fn end_broken(self) {
+        let Self { driver, client } = self;
+        shut_down(&client).unwrap();
+        drop(client);
+        until(|| format!("threads are left: {:?}", threads()), || threads().is_empty());
+        only_what_broke_is_reported("a broken GPU", &driver);
     }
 
     /// How often each entry point was called since the last reset, without those that `but` has.
@@ -159,14 +170,27 @@ pub(crate) fn copy(from: &RawBuffer, to: &RawBuffer, after: &[Event]) -> Event {
     unsafe { from.copy_to(to, after) }
 }
 
-/// Runs `body` in a child made by fork, which must end well within the limit. `what` names it.
+/// The detector is silent but for what a device had when it broke: that is never over, so nothing can be ordered behind
+/// it; but it goes on no more.
+#[track_caller]
+pub(crate) fn only_what_broke_is_reported(what: &str, driver: &Driver) {
+    let mut reports = driver.control.take_reports();
+    reports.retain(|report| !report.starts_with("free not ordered behind a use"));
+    assert!(reports.is_empty(), "{what}: the detector says:\n{}", reports.join("\n"));
+}
+
+/// Runs `body` in a child made by fork, which must end well within the limit, and without a report of the detector
+/// where it was the first to use the driver. `what` names it.
 #[track_caller]
 pub(crate) fn forked(what: &str, body: impl FnOnce()) {
     // SAFETY: Purlin's locks keep clear of forks, and this process runs one test.
     let child = unsafe { libc::fork() };
     assert!(child >= 0, "no fork");
     if child == 0 {
-        let ended = purlin_base::panics::caught(body);
+        let ended = purlin_base::panics::caught(|| {
+            body();
+            process::no_reports();
+        });
         // SAFETY: it ends the child, with nothing of the parent's run.
         unsafe { libc::_exit(if ended.is_ok() { 0 } else { 1 }) };
     }

@@ -109,6 +109,13 @@ fn what_is_refused_is_told_once_and_lets_go() {
                 // Its accounting has no operation too many, and none too few.
                 shut_down(&session.client).unwrap();
                 assert_eq!((ends.load(std::sync::atomic::Ordering::Acquire), told.count()), (1, 1), "{fault}");
+                drop((from, first, refused, up));
+                let Session { driver, client } = session;
+                drop(client);
+                until(|| format!("{fault}: threads are left: {:?}", threads()), || threads().is_empty());
+                if fault.ends_with(":sticky") {
+                    only_what_broke_is_reported(fault, &driver);
+                }
             });
         }
     });

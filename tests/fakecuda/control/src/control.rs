@@ -7,6 +7,7 @@ use std::ffi::{CString, c_char, c_int};
 use libloading::Library;
 
 use crate::Options;
+use crate::library::loaded;
 
 /// What the fake has besides the driver's entry points. Changes hold for the whole process, labels for the thread.
 ///
@@ -27,6 +28,11 @@ impl Control {
         // SAFETY: the symbol is only looked up.
         let is_fake = unsafe { library.get::<*const c_char>(b"purlin_fakecuda_ledger") }.is_ok();
         Self { library, is_fake }
+    }
+
+    /// That of the driver that this process has loaded; `None` if it has loaded none.
+    pub(crate) fn if_loaded() -> Option<Self> {
+        loaded().map(Self::of)
     }
 
     /// Whether the driver is the fake one.
@@ -160,6 +166,9 @@ impl Control {
     /// The detector's reports, of which the first thousand are kept.
     #[must_use]
     pub fn reports(&self) -> Vec<String> {
+        if !self.is_fake {
+            return Vec::new();
+        }
         let function: unsafe extern "C" fn(*mut c_char, usize) -> usize = self.get("purlin_fakecuda_reports");
         // SAFETY: without a buffer it answers how much it needs.
         let size = unsafe { function(std::ptr::null_mut(), 0) };
@@ -173,6 +182,16 @@ impl Control {
     /// There are no reports from here on.
     pub fn clear_reports(&self) {
         self.act("purlin_fakecuda_clear_reports");
+    }
+
+    /// The reports, for a test that expects them: they fail it no more.
+    #[must_use]
+    pub fn take_reports(&self) -> Vec<String> {
+        let reports = self.reports();
+        if self.is_fake {
+            self.clear_reports();
+        }
+        reports
     }
 
     /// The detector is silent.

@@ -33,8 +33,7 @@ impl Driver {
     /// Without one, with a line that says how to build it.
     #[must_use]
     pub fn open() -> Self {
-        let path = if on_a_gpu() { Ok(PathBuf::from("libcuda.so.1")) } else { find("libcuda.so") };
-        let library = open(path);
+        let library = open(driver());
         Self { cuda: Cuda::of(library), control: Control::of(library) }
     }
 
@@ -82,6 +81,20 @@ pub fn on_a_gpu() -> bool {
     env::var_os("PURLIN_GPU_DEVICES").is_some()
 }
 
+/// Where the driver is that tests meet.
+fn driver() -> Result<PathBuf, String> {
+    if on_a_gpu() { Ok(PathBuf::from("libcuda.so.1")) } else { find("libcuda.so") }
+}
+
+/// The driver, if this process has loaded it already, by whatever name.
+pub(crate) fn loaded() -> Option<&'static Library> {
+    use libloading::os::unix;
+    let path = driver().ok()?;
+    // SAFETY: nothing is loaded, so no initialiser runs.
+    let library = unsafe { unix::Library::open(Some(path), libc::RTLD_LAZY | libc::RTLD_NOLOAD) }.ok()?;
+    Some(keep(library.into()))
+}
+
 pub(crate) fn open(path: Result<PathBuf, String>) -> &'static Library {
     let path = path.unwrap_or_else(|why| panic!("{why}"));
     // SAFETY: the fakes' initialisers do nothing, a driver's may run at any time, and they are never unloaded, so
@@ -91,6 +104,11 @@ pub(crate) fn open(path: Result<PathBuf, String>) -> &'static Library {
         let loader = why.source().map(|source| format!(": {source}")).unwrap_or_default();
         panic!("{}: {why}{loader}", path.display())
     });
+    keep(library)
+}
+
+/// It stays loaded.
+fn keep(library: Library) -> &'static Library {
     let library: &'static Library = Box::leak(Box::new(library));
     OPENED.lock().unwrap_or_else(PoisonError::into_inner).push(library);
     library

@@ -8,14 +8,59 @@ use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::{env, fs};
 
-use purlin_fakecuda::{Cuda, Nvml, OnReport, links};
+use purlin_fakecuda::{Cuda, Nvml, OnReport, find, links};
 use support::*;
 
+/// The entry points that the fake was asked to have.
+const WANTED: &str = "
+    cuInit cuDriverGetVersion cuDeviceGetCount cuDeviceGet cuDeviceGetName cuDeviceGetUuid_v2 cuDeviceTotalMem_v2
+    cuDeviceGetAttribute cuDeviceGetPCIBusId cuDeviceCanAccessPeer cuDeviceGetP2PAttribute
+
+    cuDevicePrimaryCtxRetain cuDevicePrimaryCtxRelease_v2 cuDevicePrimaryCtxGetState cuCtxGetCurrent cuCtxSetCurrent
+    cuCtxSynchronize cuCtxGetStreamPriorityRange cuCtxEnablePeerAccess
+
+    cuStreamCreate cuStreamCreateWithPriority cuStreamDestroy_v2 cuStreamSynchronize cuStreamQuery cuStreamWaitEvent
+    cuStreamGetCtx cuLaunchHostFunc cuStreamBeginCapture_v2 cuStreamEndCapture cuStreamIsCapturing
+
+    cuEventCreate cuEventDestroy_v2 cuEventRecord cuEventQuery cuEventSynchronize cuEventElapsedTime_v2
+
+    cuMemGetInfo_v2 cuMemAlloc_v2 cuMemFree_v2 cuMemAllocAsync cuMemAllocFromPoolAsync cuMemFreeAsync cuMemHostAlloc
+    cuMemFreeHost cuMemHostRegister_v2 cuMemHostUnregister cuMemGetAddressRange_v2 cuPointerGetAttributes
+    cuDeviceGetDefaultMemPool cuMemPoolCreate cuMemPoolDestroy cuMemPoolSetAttribute cuMemPoolGetAttribute
+    cuMemPoolTrimTo cuMemPoolSetAccess
+
+    cuMemcpyHtoDAsync_v2 cuMemcpyDtoHAsync_v2 cuMemcpyDtoDAsync_v2 cuMemcpyPeerAsync cuMemcpy2DAsync_v2 cuMemsetD8Async
+    cuMemsetD32Async
+
+    cuModuleLoadDataEx cuModuleUnload cuModuleGetFunction cuModuleGetGlobal_v2 cuFuncGetAttribute cuFuncSetAttribute
+    cuFuncGetParamInfo cuLaunchKernel
+
+    cuGraphInstantiateWithFlags cuGraphExecUpdate_v2 cuGraphExecKernelNodeSetParams_v2 cuGraphLaunch cuGraphUpload
+    cuGraphDestroy cuGraphExecDestroy cuGetErrorName cuGetErrorString
+";
+
+/// The older name of cuEventElapsedTime_v2, cuModuleLoadData, which cudarc calls, cuGraphGetNodes, which finds the node
+/// that cuGraphExecKernelNodeSetParams_v2 wants, and cuMemsetD16Async, by which programs fill with patterns of two
+/// bytes.
+const BESIDES: [&str; 4] = ["cuEventElapsedTime", "cuModuleLoadData", "cuGraphGetNodes", "cuMemsetD16Async"];
+
 #[test]
-fn the_table_has_all_entry_points() {
-    // The 79 of the list, the older name of cuEventElapsedTime_v2, cuModuleLoadData, cuMemsetD16Async, and
-    // cuGraphGetNodes.
-    assert_eq!(Cuda::NAMES.len(), 83);
+fn every_entry_point_that_was_wanted_is_there() {
+    process::run("every_entry_point_that_was_wanted_is_there", &Options::default(), || {
+        let wanted: Vec<&str> = WANTED.split_whitespace().collect();
+        assert_eq!(wanted.len(), 79);
+        // Each symbol of the table is looked up, and there are counters for no other names than the fake's own.
+        let driver = Driver::open();
+        for name in wanted.iter().chain(&BESIDES) {
+            assert!(Cuda::NAMES.contains(name), "{name} is not in the table of tests");
+            assert_eq!(driver.control.calls(name), 0);
+        }
+        let mut all: Vec<&str> = wanted.iter().chain(&BESIDES).copied().collect();
+        all.sort_unstable();
+        let mut there = Cuda::NAMES.to_vec();
+        there.sort_unstable();
+        assert_eq!(all, there, "each once, and no others");
+    });
 }
 
 #[test]
@@ -109,7 +154,29 @@ fn a_report_may_end_the_process() {
     let output =
         Command::new(program).args(["--exact", name, "--nocapture"]).envs(options.variables()).output().unwrap();
     let said = String::from_utf8_lossy(&output.stderr);
-    assert!(!output.status.success() && said.contains("wild address: cuMemsetD8Async"), "{said}");
+    assert!(
+        !output.status.success() && said.contains("wild address of 1 bytes at 0x1267..0x1268: cuMemsetD8Async"),
+        "{said}"
+    );
+}
+
+#[test]
+#[should_panic(expected = "the process of a_report_fails_its_test ended with exit status: 101")]
+fn a_report_fails_its_test() {
+    process::run("a_report_fails_its_test", &Options::default(), || {
+        let gpu = Session::new();
+        cu!(gpu, cuMemsetD8Async(4711, 1, 1, 0));
+    });
+}
+
+#[test]
+fn reports_that_are_taken_fail_no_test() {
+    process::run("reports_that_are_taken_fail_no_test", &Options::default(), || {
+        let gpu = Session::new();
+        cu!(gpu, cuMemsetD8Async(4711, 1, 1, 0));
+        assert_eq!(gpu.control.take_reports().len(), 1);
+        assert_eq!(gpu.control.report_count(), 0);
+    });
 }
 
 #[test]
@@ -125,6 +192,36 @@ fn both_libraries_are_found_by_the_names_of_the_real_ones() {
         unsafe { libloading::Library::new(folder.join(name)).unwrap() };
     }
     fs::remove_dir_all(&folder).unwrap();
+}
+
+/// A program that stands alone: nothing was built beside it.
+#[test]
+fn where_no_fake_is_built_it_is_told_how_to_build_one() {
+    const LIBRARIES: [&str; 3] = ["libcuda.so", "libnvidia_ml.so", "libpurlin_fakenvrtc.so"];
+    let name = "where_no_fake_is_built_it_is_told_how_to_build_one";
+    if env::var_os("PURLIN_FAKECUDA_TEST").is_some_and(|test| test == name) {
+        LIBRARIES.iter().for_each(|library| println!("{}", find(library).unwrap_err()));
+        println!("{}", links(&env::current_exe().unwrap().with_file_name("links")).unwrap_err());
+        let _ = Driver::open();
+        return;
+    }
+    let folder = env::temp_dir().join(format!("without-fakecuda-{}", std::process::id()));
+    fs::create_dir_all(&folder).unwrap();
+    let program = folder.join("program");
+    fs::copy(env::current_exe().unwrap(), &program).unwrap();
+    let mut command = Command::new(&program);
+    command.args(["--exact", name, "--nocapture"]).env("PURLIN_FAKECUDA_TEST", name);
+    command.env_remove("LD_LIBRARY_PATH").env_remove("PURLIN_GPU_DEVICES").current_dir("/");
+    let output = command.output().unwrap();
+    fs::remove_dir_all(&folder).unwrap();
+    let (said, complained) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    for library in LIBRARIES {
+        let line = format!("{library} is not built: cargo build -p purlin-fakecuda");
+        assert!(said.lines().any(|said| said == line), "'{line}': {said}");
+    }
+    let line = "libcuda.so is not built: cargo build -p purlin-fakecuda";
+    assert_eq!(said.lines().filter(|said| *said == line).count(), 2, "links() says so, too: {said}");
+    assert!(!output.status.success() && complained.contains(line), "Driver::open() panics with it: {complained}");
 }
 
 #[test]

@@ -31,8 +31,8 @@ fn memory_ends_and_comes_back() {
         let third = gpu.allocate(64);
         assert_eq!(cu!(gpu, cuMemFree_v2(third + 8)), 1);
         gpu.free(third);
-        assert!(gpu.control.reports()[0].starts_with("wild address"), "{:?}", gpu.control.reports());
-        gpu.control.clear_reports();
+        let reports = gpu.control.take_reports();
+        assert!(reports.len() == 1 && reports[0].starts_with("wild address"), "{reports:#?}");
         let again = gpu.allocate(40 * MIB);
         assert_ne!(first, again, "an address is not used twice while the detector is on");
         gpu.free(again);
@@ -242,7 +242,7 @@ fn a_peer_that_was_not_enabled_is_a_stranger() {
         let add_one = gpu.function(module, "add_one");
         gpu.launch(add_one, 1, 4, 0, &[memory, memory]);
         assert_eq!(cu!(gpu, cuCtxSynchronize()), 700);
-        let reports = gpu.control.reports();
+        let reports = gpu.control.take_reports();
         assert!(reports.len() == 1 && reports[0].starts_with("a stranger's context"), "{reports:#?}");
     });
 }
@@ -286,11 +286,11 @@ fn unregistering_does_not_wait_for_what_has_not_begun() {
         drop(page);
         gpu.control.hold(false);
         assert_eq!(gpu.read(memory, 4, stream), [0xDD; 4], "the program's memory is not touched any more");
-        let reports = gpu.control.reports();
+        let reports = gpu.control.take_reports();
         assert!(reports.len() == 1 && reports[0].starts_with("free not ordered behind a use"), "{reports:#?}");
         gpu.free(memory);
         ok!(gpu, cuStreamDestroy_v2(stream));
-        gpu.end_with_reports();
+        gpu.end();
     });
 }
 

@@ -91,10 +91,51 @@ fn the_legacy_stream_is_ordered_with_blocking_ones_both_ways() {
         assert_eq!(cu!(gpu, cuStreamQuery(blocking)), 0, "its own work is over");
         gpu.fill(memory, 7, 64, free);
         gpu.control.hold(false);
-        assert_eq!(gpu.control.report_count(), 1, "{:?}", gpu.control.reports());
+        let reports = gpu.control.take_reports();
+        assert_eq!(reports.len(), 1, "{reports:#?}");
         gpu.free(memory);
         [blocking, free].into_iter().for_each(|stream| ok!(gpu, cuStreamDestroy_v2(stream)));
-        gpu.end_with_reports();
+        gpu.end();
+    });
+}
+
+#[test]
+fn a_stream_with_a_priority_is_a_stream_of_its_flags() {
+    process::run("a_stream_with_a_priority_is_a_stream_of_its_flags", &Options::default(), || {
+        let gpu = Session::new();
+        let (mut least, mut greatest) = (9, 9);
+        ok!(gpu, cuCtxGetStreamPriorityRange(&mut least, &mut greatest));
+        assert!(greatest < least, "less is more urgent: {greatest}..{least}");
+        let memory = gpu.allocate(64);
+        // What is out of range is moved into it.
+        for priority in [least, greatest, -3, 7, -100, i32::MIN, i32::MAX] {
+            for flags in [BLOCKING, NON_BLOCKING] {
+                let mut stream = 0;
+                ok!(gpu, cuStreamCreateWithPriority(&mut stream, flags, priority));
+                let mut context = 0;
+                ok!(gpu, cuStreamGetCtx(stream, &mut context));
+                assert_eq!((context, gpu.control.ledger("streams")), (gpu.contexts[0], 1));
+                gpu.fill(memory, 1, 64, stream);
+                gpu.sync(stream);
+                gpu.control.hold(true);
+                gpu.fill(memory, 2, 64, stream);
+                // The legacy stream is behind blocking ones alone.
+                let expected = if flags == BLOCKING { NOT_READY } else { 0 };
+                assert_eq!(cu!(gpu, cuStreamQuery(0)), expected, "flags {flags}, priority {priority}");
+                gpu.control.hold(false);
+                assert_eq!(gpu.read(memory, 64, stream), [2; 64]);
+                ok!(gpu, cuStreamDestroy_v2(stream));
+            }
+        }
+        let mut stream = 0;
+        assert_eq!(cu!(gpu, cuStreamCreateWithPriority(&mut stream, 2, greatest)), 1, "flags that nobody knows");
+        assert_eq!(cu!(gpu, cuStreamCreateWithPriority(ptr::null_mut(), NON_BLOCKING, greatest)), 1);
+        ok!(gpu, cuCtxSetCurrent(0));
+        assert_eq!(cu!(gpu, cuStreamCreateWithPriority(&mut stream, NON_BLOCKING, greatest)), 201, "in no context");
+        assert_eq!((stream, gpu.control.ledger("streams")), (0, 0));
+        gpu.make_current(0);
+        gpu.free(memory);
+        gpu.end();
     });
 }
 

@@ -74,7 +74,7 @@ extern "C" fn cuLaunchHostFunc(
     call_or(
         Entry::cuLaunchHostFunc,
         |_| {
-            function.into_iter().for_each(HostFunction::run);
+            function.into_iter().for_each(|function| function.run(None));
             Ok(())
         },
         |call| stream_call::launch_host_function(call, stream, function),

@@ -23,13 +23,14 @@ use std::sync::Arc;
 use purlin_fakecuda_options::Options;
 
 use clock::{Clock, HOST};
-use report::{Kind, Reports};
-use shadow::{Shadow, Span};
+use report::{Kind, Reports, Side};
+use shadow::{Shadow, Span, Touch};
 use stamp::Stamp;
 
 /// The life of a block, as far as the detector cares.
 #[derive(Clone)]
 pub(crate) struct Life {
+    pub(crate) span: Span,
     pub(crate) made: Arc<Stamp>,
     pub(crate) freed: Option<Arc<Stamp>>,
     /// Only operations write it: its unwritten bytes are known.
@@ -111,6 +112,19 @@ impl Detector {
         Arc::new(Stamp { number: self.numbers, entry, kernel: None, label, place, lane: HOST, sequence, clock })
     }
 
+    /// The stamp of a call on a lane that becomes no operation of it. Nothing is ordered with it.
+    pub(crate) fn refused_stamp(
+        &mut self,
+        entry: &'static str,
+        label: Arc<str>,
+        place: Arc<str>,
+        lane: usize,
+    ) -> Stamp {
+        self.numbers += 1;
+        let clock = Clock::default();
+        Stamp { number: self.numbers, entry, kernel: None, label, place, lane, sequence: 0, clock }
+    }
+
     /// A thread saw that all of this is over.
     pub(crate) fn host_saw(&mut self, clock: &Clock) {
         if self.is_on {
@@ -142,19 +156,21 @@ impl Detector {
             return;
         }
         let Access { span, writes, .. } = access;
+        let this = Side::new(stamp, span);
         if let Some(freed) = &life.freed
             && !stamp.is_before(freed)
         {
             let kind = if freed.is_before(stamp) { Kind::UseOfFreed } else { Kind::FreeBeforeUse };
-            self.reports.add(kind, Some(span), stamp, Some(freed), "");
+            self.reports.add(kind, Some(span), this, Some(Side::new(freed, life.span)), "");
         }
         if !life.made.is_before(stamp) {
-            self.reports.add(Kind::UseBeforeAllocation, Some(span), stamp, Some(&life.made), "");
+            self.reports.add(Kind::UseBeforeAllocation, Some(span), this, Some(Side::new(&life.made, life.span)), "");
         }
         let may_prune = !self.is_early(stamp);
         for race in self.shadow.access(span, stamp, writes, may_prune) {
             let kind = if race.both_write { Kind::WriteWrite } else { Kind::ReadWrite };
-            self.reports.add(kind, Some(race.span), stamp, Some(&race.earlier), "nothing orders the two");
+            let Touch { stamp, span } = &race.earlier;
+            self.reports.add(kind, Some(race.span), this, Some(Side::new(stamp, *span)), "nothing orders the two");
         }
     }
 
@@ -162,7 +178,8 @@ impl Detector {
     pub(crate) fn must_be_written(&mut self, span: Span, stamp: &Arc<Stamp>, life: &Life) {
         if self.is_on && life.is_followed {
             for part in self.shadow.unwritten(span, stamp) {
-                self.reports.add(Kind::Unwritten, Some(part), stamp, Some(&life.made), "it left them unwritten");
+                let (read, made) = (Side::new(stamp, span), Side::new(&life.made, life.span));
+                self.reports.add(Kind::Unwritten, Some(part), read, Some(made), "it left them unwritten");
             }
         }
     }
@@ -181,9 +198,11 @@ impl Detector {
         if !self.is_on {
             return;
         }
-        for (place, used) in self.shadow.accesses(span) {
-            if !used.is_before(freed) {
-                self.reports.add(Kind::FreeBeforeUse, Some(place), freed, Some(used), "nothing orders the two");
+        for used in self.shadow.accesses(span) {
+            if !used.stamp.is_before(freed) {
+                let place = span.intersection(used.span);
+                let (free, used) = (Side::new(freed, span), Side::new(&used.stamp, used.span));
+                self.reports.add(Kind::FreeBeforeUse, Some(place), free, Some(used), "nothing orders the two");
             }
         }
         if self.pending.is_empty() {

@@ -1,7 +1,7 @@
 //! What was found, as text, once per pair of operations and kind.
 
 use std::collections::HashSet;
-use std::process;
+use std::{fmt, process};
 
 use purlin_fakecuda_options::OnReport;
 
@@ -45,6 +45,33 @@ impl Kind {
     }
 }
 
+/// An operation, and the bytes of it that a report is about.
+#[derive(Clone, Copy)]
+pub(crate) struct Side<'a> {
+    stamp: &'a Stamp,
+    span: Option<Span>,
+}
+
+impl<'a> Side<'a> {
+    pub(crate) fn new(stamp: &'a Stamp, span: Span) -> Self {
+        Self { stamp, span: Some(span) }
+    }
+
+    /// It is about no bytes.
+    pub(crate) fn without_bytes(stamp: &'a Stamp) -> Self {
+        Self { stamp, span: None }
+    }
+}
+
+impl fmt::Display for Side<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.span {
+            Some(Span { start, end }) => write!(f, "{}, bytes {start:#x}..{end:#x}", self.stamp),
+            None => write!(f, "{}", self.stamp),
+        }
+    }
+}
+
 /// All reports since the last [`clear`](Self::clear).
 pub(crate) struct Reports {
     kept: Vec<String>,
@@ -73,14 +100,21 @@ impl Reports {
         self.count = 0;
     }
 
-    /// Two operations that should not meet there; the host's own acts have one side only.
-    pub(crate) fn add(&mut self, kind: Kind, span: Option<Span>, later: &Stamp, earlier: Option<&Stamp>, why: &str) {
-        let pair = earlier
-            .map_or((later.number, 0), |earlier| (later.number.max(earlier.number), later.number.min(earlier.number)));
+    /// Two operations that should not meet at `place`; what meets nothing has one side only.
+    pub(crate) fn add(
+        &mut self,
+        kind: Kind,
+        place: Option<Span>,
+        later: Side<'_>,
+        earlier: Option<Side<'_>>,
+        why: &str,
+    ) {
+        let (one, other) = (later.stamp.number, earlier.map_or(0, |earlier| earlier.stamp.number));
+        let pair = (one.max(other), one.min(other));
         if !self.known.insert((kind, pair.0, pair.1)) {
             return;
         }
-        let place = span.map_or_else(String::new, |Span { start, end }| {
+        let place = place.map_or_else(String::new, |Span { start, end }| {
             format!(" of {} bytes at {start:#x}..{end:#x}", end - start)
         });
         let earlier = earlier.map_or_else(String::new, |earlier| format!("; {earlier}"));

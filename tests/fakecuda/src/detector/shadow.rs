@@ -33,18 +33,25 @@ impl Span {
     }
 }
 
+/// An access, with the whole range that it was told with: a segment may be a part of it.
+#[derive(Clone)]
+pub(crate) struct Touch {
+    pub(crate) stamp: Arc<Stamp>,
+    pub(crate) span: Span,
+}
+
 #[derive(Clone, Default)]
 struct Segment {
     end: u64,
-    writes: Vec<Arc<Stamp>>,
-    reads: Vec<Arc<Stamp>>,
+    writes: Vec<Touch>,
+    reads: Vec<Touch>,
     first: Option<Arc<Stamp>>,
 }
 
-/// A race that an access has with an earlier one.
+/// A race that an access has with an earlier one, where the two overlap.
 pub(crate) struct Race {
     pub(crate) span: Span,
-    pub(crate) earlier: Arc<Stamp>,
+    pub(crate) earlier: Touch,
     pub(crate) both_write: bool,
 }
 
@@ -70,28 +77,29 @@ impl Shadow {
         self.split_at(span.end);
         self.fill_gaps(span);
         let mut was_all_pruned = writes && may_prune;
-        for (start, segment) in self.segments.range_mut(span.start..span.end) {
-            let place = Span { start: *start, end: segment.end };
-            let mut race = |earlier: &Arc<Stamp>, both_write| {
-                if are_unordered(earlier, stamp) {
-                    races.push(Race { span: place, earlier: Arc::clone(earlier), both_write });
+        for segment in self.segments.range_mut(span.start..span.end).map(|(_, segment)| segment) {
+            let touch = Touch { stamp: Arc::clone(stamp), span };
+            let mut race = |earlier: &Touch, both_write| {
+                if are_unordered(&earlier.stamp, stamp) {
+                    let place = span.intersection(earlier.span);
+                    races.push(Race { span: place, earlier: earlier.clone(), both_write });
                 }
             };
             segment.writes.iter().for_each(|write| race(write, writes));
             if writes {
                 segment.reads.iter().for_each(|read| race(read, false));
             }
-            let is_kept = |other: &Arc<Stamp>| !may_prune || !other.is_before(stamp);
+            let is_kept = |other: &Touch| !may_prune || !other.stamp.is_before(stamp);
             segment.reads.retain(is_kept);
             if writes {
                 segment.writes.retain(is_kept);
-                segment.writes.push(Arc::clone(stamp));
+                segment.writes.push(touch);
                 if segment.first.as_ref().is_none_or(|first| may_prune || stamp.is_before(first)) {
                     segment.first = Some(Arc::clone(stamp));
                 }
                 was_all_pruned &= segment.writes.len() == 1 && segment.reads.is_empty();
             } else {
-                segment.reads.push(Arc::clone(stamp));
+                segment.reads.push(touch);
             }
         }
         if was_all_pruned {
@@ -129,12 +137,9 @@ impl Shadow {
         self.segments.range_mut(span.start..span.end).for_each(|(_, segment)| segment.first = None);
     }
 
-    /// All accesses there, each with its place, and whether it writes.
-    pub(crate) fn accesses(&self, span: Span) -> impl Iterator<Item = (Span, &Arc<Stamp>)> {
-        self.overlapping(span).flat_map(move |(start, segment)| {
-            let place = Span { start, end: segment.end }.intersection(span);
-            segment.writes.iter().chain(&segment.reads).map(move |stamp| (place, stamp))
-        })
+    /// All accesses there: of each at least one part.
+    pub(crate) fn accesses(&self, span: Span) -> impl Iterator<Item = &Touch> {
+        self.overlapping(span).flat_map(|(_, segment)| segment.writes.iter().chain(&segment.reads))
     }
 
     /// Nothing is known of these bytes any more.

@@ -17,7 +17,7 @@ pub(crate) struct Stamp {
     /// What the lane is called.
     pub(crate) place: Arc<str>,
     pub(crate) lane: usize,
-    /// Its number in the lane.
+    /// Its number in the lane; 0 for a call that is refused, which is no operation of it.
     pub(crate) sequence: u64,
     pub(crate) clock: Clock,
 }
@@ -36,10 +36,10 @@ impl fmt::Display for Stamp {
         if let Some(kernel) = kernel {
             write!(f, " of {kernel}")?;
         }
-        if *lane == HOST {
-            write!(f, " by the host")?;
-        } else {
-            write!(f, " on {place}, its operation {sequence}")?;
+        match (*lane, *sequence) {
+            (HOST, _) => write!(f, " by the host")?,
+            (_, 0) => write!(f, " on {place}")?,
+            _ => write!(f, " on {place}, its operation {sequence}")?,
         }
         if label.is_empty() { Ok(()) } else { write!(f, " [{label}]") }
     }

@@ -10,6 +10,7 @@ use crate::boundary::{Answer, Call, In};
 use crate::code::Code;
 use crate::detector::report::Kind as Report;
 use crate::operation::{Request, Work};
+use crate::state::Refusal;
 use crate::thread;
 
 /// How a call gives arguments: by a pointer to each, or in one buffer, by a list of keys and values.
@@ -96,9 +97,10 @@ pub(crate) fn launch(
     let (stream, device) = state.working_stream(call.driver, stream)?;
     let current = thread::current().ok_or(Code::INVALID_CONTEXT)?;
     if device != current || function.device != current {
-        let of = function.device;
-        let why = format!("a kernel of device {of} on a stream of device {device}, while device {current} is current");
-        state.report(Report::StrangersContext, call.entry, &why);
+        let (name, of) = (&function.name, function.device);
+        let why = &format!("{name} of device {of} on a stream of device {device}, while device {current} is current");
+        let (kind, beside) = (Report::StrangersContext, Some((function.made, None)));
+        state.report(call.entry, Refusal { kind, stream: Some(stream), span: None, beside, why });
         return Err(Code::INVALID_HANDLE);
     }
     let launch = prepare(call, &function, shape, arguments)?;

@@ -9,6 +9,7 @@ use super::module::Function;
 use super::touched::Touched;
 use crate::code::Code;
 use crate::detector::Access;
+use crate::detector::report::Side;
 use crate::detector::shadow::Span;
 use crate::detector::stamp::Stamp;
 use crate::driver::{self, Driver};
@@ -84,7 +85,8 @@ impl Outcome {
             return;
         }
         if let Some(Refused { kind, span, beside, why }) = &self.refused {
-            state.detector.reports.add(*kind, Some(*span), stamp, beside.as_deref(), why);
+            let beside = beside.as_ref().map(|(stamp, span)| Side::new(stamp, *span));
+            state.detector.reports.add(*kind, Some(*span), Side::new(stamp, *span), beside, why);
         }
         let access = |span: Span, writes| Access { span, writes, must_be_written: !writes };
         let reads = self.touched.reads().map(|span| access(span, false));

@@ -21,7 +21,8 @@ const REMEMBERED: usize = 8;
 pub(crate) struct Refused {
     pub(crate) kind: Report,
     pub(crate) span: Span,
-    pub(crate) beside: Option<Arc<Stamp>>,
+    /// What made or freed the block, and where that is.
+    pub(crate) beside: Option<(Arc<Stamp>, Span)>,
     pub(crate) why: String,
 }
 
@@ -77,13 +78,14 @@ impl<'a> Seen<'a> {
         let block = match state.memory.find(span) {
             Found::Inside(block) => block,
             Found::Beyond(block) => {
-                let why = format!("past a block of {} bytes at {:#x}", block.size_bytes(), block.span.start);
-                return refuse(Report::OutOfBounds, Some(Arc::clone(&block.life.made)), why);
+                let why = format!("past a block of {} bytes at {:#x}", block.size_bytes(), block.life.span.start);
+                return refuse(Report::OutOfBounds, Some((Arc::clone(&block.life.made), block.life.span)), why);
             }
             Found::Nothing => return refuse(Report::WildAddress, None, "where no block is".to_owned()),
         };
         if let Some(freed) = block.life.freed.as_ref().filter(|freed| freed.is_before(self.stamp)) {
-            return refuse(Report::UseOfFreed, Some(Arc::clone(freed)), "a block that was freed before".to_owned());
+            let freed = (Arc::clone(freed), block.life.span);
+            return refuse(Report::UseOfFreed, Some(freed), "a block that was freed before".to_owned());
         }
         let is_allowed = match block.kind {
             Kind::Pinned | Kind::Registered => true,
@@ -94,10 +96,10 @@ impl<'a> Seen<'a> {
             Kind::Plain | Kind::Global => state.may_use(self.device, block.device),
         };
         if is_allowed {
-            return Ok((block.span, Arc::clone(&block.bytes)));
+            return Ok((block.life.span, Arc::clone(&block.bytes)));
         }
         let why = format!("on device {} memory of device {}, to which it has no access", self.device, block.device);
-        refuse(Report::StrangersContext, Some(Arc::clone(&block.life.made)), why)
+        refuse(Report::StrangersContext, Some((Arc::clone(&block.life.made), block.life.span)), why)
     }
 }
 

@@ -10,6 +10,7 @@ use crate::code::Code;
 use crate::context;
 use crate::detector::Access;
 use crate::detector::shadow::Span;
+use crate::detector::stamp::Stamp;
 use crate::memory::{Found, Kind};
 use crate::state::State;
 use crate::thread;
@@ -20,6 +21,7 @@ pub(crate) type Globals = HashMap<String, (u64, usize)>;
 /// See the module.
 pub(crate) struct Module {
     device: usize,
+    made: Arc<Stamp>,
     pub(crate) ptx: Arc<purlin_ptx::Module>,
     globals: Arc<Globals>,
     functions: HashMap<String, usize>,
@@ -29,6 +31,8 @@ pub(crate) struct Module {
 #[derive(Clone)]
 pub(crate) struct Function {
     pub(crate) device: usize,
+    /// Its module was loaded.
+    pub(crate) made: Arc<Stamp>,
     pub(crate) ptx: Arc<purlin_ptx::Module>,
     pub(crate) globals: Arc<Globals>,
     pub(crate) name: Arc<str>,
@@ -102,7 +106,8 @@ pub(crate) fn load(call: &Call, image: In<c_char>, log: Log) -> Answer<usize> {
     })?;
     let globals = state.place_globals(call, device, &ptx)?;
     let handle = call.driver.new_handle();
-    let module = Module { device, ptx: Arc::new(ptx), globals: Arc::new(globals), functions: HashMap::new() };
+    let made = state.detector.host_stamp(call.entry.name(), thread::label());
+    let module = Module { device, made, ptx: Arc::new(ptx), globals: Arc::new(globals), functions: HashMap::new() };
     state.modules.insert(handle, module);
     Ok(handle)
 }
@@ -134,7 +139,7 @@ impl State {
         for (address, _) in globals.values() {
             let freed = self.detector.host_stamp(call.entry.name(), thread::label());
             if let Ok(block) = self.memory.free(*address, Arc::clone(&freed)) {
-                self.detector.freed(block.span, &freed);
+                self.detector.freed(block.life.span, &freed);
                 block.bytes.free();
                 self.memory.bury(*address);
             }
@@ -172,7 +177,8 @@ pub(crate) fn function(call: &Call, module: usize, name: &str) -> Answer<usize> 
     let handle = call.driver.new_handle();
     found.functions.insert(name.to_owned(), handle);
     let (device, ptx, globals) = (found.device, Arc::clone(&found.ptx), Arc::clone(&found.globals));
-    let function = Function { device, ptx, globals, name: Arc::from(name), most_dynamic_bytes: None };
+    let made = Arc::clone(&found.made);
+    let function = Function { device, made, ptx, globals, name: Arc::from(name), most_dynamic_bytes: None };
     state.functions.insert(handle, function);
     Ok(handle)
 }

@@ -48,7 +48,6 @@ impl Kind {
 /// One block.
 #[derive(Clone)]
 pub(crate) struct Block {
-    pub(crate) span: Span,
     pub(crate) kind: Kind,
     /// Of host memory: that of the context that it was made in.
     pub(crate) device: usize,
@@ -58,7 +57,7 @@ pub(crate) struct Block {
 
 impl Block {
     pub(crate) fn size_bytes(&self) -> u64 {
-        self.span.end - self.span.start
+        self.life.span.end - self.life.span.start
     }
 }
 
@@ -162,8 +161,8 @@ impl Memory {
             return Err(Code::OUT_OF_MEMORY);
         };
         let bytes = Arc::new(Bytes::of_device(size_bytes));
-        let life = Life { made, freed: None, is_followed: true };
-        self.blocks.insert(address, Block { span: Span::new(address, size_bytes), kind, device, life, bytes });
+        let life = Life { span: Span::new(address, size_bytes), made, freed: None, is_followed: true };
+        self.blocks.insert(address, Block { kind, device, life, bytes });
         Ok(address)
     }
 
@@ -201,14 +200,14 @@ impl Memory {
         // Freed blocks there are history: the system gave their addresses to others.
         let old: Vec<u64> = self.blocks.range(span.start..span.end).map(|(start, _)| *start).collect();
         old.iter().for_each(|start| _ = self.blocks.remove(start));
-        let life = Life { made, freed: None, is_followed: false };
-        self.blocks.insert(address, Block { span, kind, device, life, bytes: Arc::new(bytes) });
+        let life = Life { span, made, freed: None, is_followed: false };
+        self.blocks.insert(address, Block { kind, device, life, bytes: Arc::new(bytes) });
         Ok(address)
     }
 
     fn overlaps(&self, span: Span) -> bool {
         let last = self.blocks.range(..span.end).next_back();
-        last.is_some_and(|(_, block)| block.life.freed.is_none() && !block.span.intersection(span).is_empty())
+        last.is_some_and(|(_, block)| block.life.freed.is_none() && !block.life.span.intersection(span).is_empty())
     }
 
     /// The block that begins there and is not freed; INVALID_VALUE without one.
@@ -254,8 +253,12 @@ impl Memory {
     /// What a range of addresses is.
     pub(crate) fn find(&self, span: Span) -> Found<'_> {
         match self.blocks.range(..=span.start).next_back() {
-            Some((_, block)) if span.start < block.span.end && span.end <= block.span.end => Found::Inside(block),
-            Some((_, block)) if span.start < block.span.end.saturating_add(ALIGNMENT_BYTES) => Found::Beyond(block),
+            Some((_, block)) if span.start < block.life.span.end && span.end <= block.life.span.end => {
+                Found::Inside(block)
+            }
+            Some((_, block)) if span.start < block.life.span.end.saturating_add(ALIGNMENT_BYTES) => {
+                Found::Beyond(block)
+            }
             _ => Found::Nothing,
         }
     }

@@ -28,6 +28,7 @@ macro_rules! ok {
 
 // Behind the macros, which it uses.
 pub(crate) mod planted;
+pub(crate) mod reported;
 
 pub(crate) const BLOCKING: u32 = 0;
 pub(crate) const NON_BLOCKING: u32 = 1;
@@ -180,11 +181,6 @@ impl Session {
     #[track_caller]
     pub(crate) fn end(self) {
         self.driver.control.no_reports();
-        self.end_with_reports();
-    }
-
-    #[track_caller]
-    pub(crate) fn end_with_reports(self) {
         for device in 0..self.contexts.len() {
             ok!(self, cuDevicePrimaryCtxRelease_v2(i32::try_from(device).unwrap()));
         }

@@ -1,6 +1,6 @@
 //! Planted defects: each is found each time, whatever the timing, and its mended twin never.
 //!
-//! A case does the same with and without the defect. It runs 100 times in each way, under delays by a seed of its own.
+//! A case does the same with and without the defect. It runs 100 times in each way, under delays by seeds.
 
 use std::env;
 
@@ -13,9 +13,12 @@ pub(crate) fn rounds(otherwise: u64) -> u64 {
     env::var("PURLIN_FAKECUDA_ROUNDS").ok().and_then(|rounds| rounds.parse().ok()).unwrap_or(otherwise)
 }
 
-/// For defects that break a device: a new one each time.
-pub(crate) fn many_devices() -> Options {
-    Options { devices: 100, address_bytes: 1 << 24, ..Options::default() }
+/// Whether the case, with or without its defect, was reported: with it as `expected` begins, without it not at all.
+fn is_found(gpu: &Session, is_planted: bool, expected: &[&str]) -> bool {
+    let reports = gpu.control.take_reports();
+    let is_it = |report: &String| expected.iter().any(|begin| report.starts_with(begin));
+    assert!(reports.iter().all(|report| is_planted && is_it(report)), "planted: {is_planted}: {reports:#?}");
+    !reports.is_empty()
 }
 
 /// Runs the case with and without its defect. `expected` is how its report begins.
@@ -29,19 +32,32 @@ pub(crate) fn planted(name: &str, options: &Options, expected: &[&str], case: im
                 gpu.control.set_delays(seed, 50);
                 gpu.make_current(0);
                 case(&gpu, is_planted);
-                let reports = gpu.control.reports();
-                gpu.control.clear_reports();
-                if is_planted {
-                    let is_it = |report: &String| expected.iter().any(|begin| report.starts_with(begin));
-                    assert!(reports.iter().all(is_it), "{reports:#?}");
-                    found += u64::from(!reports.is_empty());
-                } else {
-                    assert_eq!(reports, [""; 0]);
-                }
+                found += u64::from(is_found(&gpu, is_planted, expected));
             }
         }
         println!("{name}: planted {rounds}, found {found}");
         assert_eq!(found, rounds);
+    });
+}
+
+/// As [`planted`], for a defect that breaks its device: each of a hundred devices has the mended twin first. The case
+/// says whether the device has broken.
+pub(crate) fn planted_and_breaks(name: &str, expected: &[&str], case: impl Fn(&Session, bool) -> bool) {
+    const DEVICES: usize = 100;
+    let options = Options { devices: DEVICES, address_bytes: 1 << 24, ..Options::default() };
+    process::run(name, &options, || {
+        let gpu = Session::new();
+        let mut found = 0;
+        for device in 0..DEVICES {
+            for is_planted in [false, true] {
+                gpu.control.set_delays(device as u64, 50);
+                gpu.make_current(device);
+                assert_eq!(case(&gpu, is_planted), is_planted, "device {device}");
+                found += usize::from(is_found(&gpu, is_planted, expected));
+            }
+        }
+        println!("{name}: planted {DEVICES}, found {found}");
+        assert_eq!(found, DEVICES);
     });
 }
 

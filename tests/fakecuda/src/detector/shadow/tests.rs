@@ -15,7 +15,7 @@ fn span(start: u64, end: u64) -> Span {
 }
 
 fn races(found: &[Race]) -> Vec<(u64, u64, u64, bool)> {
-    found.iter().map(|race| (race.span.start, race.span.end, race.earlier.number, race.both_write)).collect()
+    found.iter().map(|race| (race.span.start, race.span.end, race.earlier.stamp.number, race.both_write)).collect()
 }
 
 #[test]
@@ -138,7 +138,7 @@ fn random_programs_are_judged_as_a_comparison_of_all_with_all_does() {
         let mut tell = |one: &Done, pending: &[&Done]| {
             let may_prune = pending.iter().all(|other| other.stamp.number > one.stamp.number);
             for race in shadow.access(one.span, &one.stamp, one.writes, may_prune) {
-                let (one, other) = (one.stamp.number, race.earlier.number);
+                let (one, other) = (one.stamp.number, race.earlier.stamp.number);
                 found.push((one.min(other), one.max(other)));
             }
         };
