@@ -78,6 +78,8 @@ has_table_of() {
     $1 ~ /^host:[0-9]+$/ { rows++; if ($1 != "host:" (rows - 1) || $2 <= 0 || $4 <= 0 || $6 <= 0 || $6 > 100) bad = 1 }
     END { exit bad || rows != devices }' out
 }
+# The same of --kernels: the clock of a device is read within its memory.
+has_table_of_kernels() { trains --steps "$steps" --devices 2 --kernels && has_table_of 2; }
 trains_on() { trains --steps "$steps" --devices "$1" && has_table_of "$1"; }
 
 # Results --------------------------------------------------------------------------------------------------------------
@@ -88,10 +90,15 @@ for seed in 2 3; do check "seed_${seed}_reaches_95_percent" accurate --seed "$se
 # With 64 images a step, as a quarter of the default, this seed misses 95 %.
 check "one_device_alone_reaches_95_percent" accurate --devices 1 --seed 26
 for devices in 1 3 7; do check "trains_on_${devices}_devices" trains_on "$devices"; done
+check "kernels_have_a_table_too" has_table_of_kernels
 check "same_seed_gives_the_same_bits" same_result --steps "$steps" -- --steps "$steps"
 check "workers_do_not_change_the_bits" same_result --steps "$steps" --workers 1 -- --steps "$steps" --workers 3
 check "another_seed_gives_another_result" other_result --steps "$steps" --seed 1 -- --steps "$steps" --seed 2
 check "programs_give_the_same_bits" same_result --steps "$steps" -- --steps "$steps" --program
+check "kernels_give_the_same_bits" same_result --steps "$steps" -- --steps "$steps" --kernels
+check "kernels_of_the_simulation_give_the_same_bits" \
+  same_result --steps "$steps" --devices 3 -- --steps "$steps" --devices 3 --platform sim
+check "kernels_reach_95_percent" accurate --kernels
 check "flag=value_means_the_same" same_result --steps "$steps" --devices 2 -- "--steps=$steps" --devices=2
 
 prints_help() { run --help && [[ $code -eq 0 && ! -s err ]] && prints '--devices N .*default 4' && prints '--trace FILE'; }
@@ -176,9 +183,12 @@ for flag in --devices --steps --workers; do
 done
 check "negative_seed_is_refused" refuses "--seed .*'-1'" --seed -1
 check "more_devices_than_images_is_refused" refuses "3 devices .* 2 training images" --data three.csv --devices 3
+check "unknown_platform_is_refused" refuses "'fast'.*host" --platform fast
+check "missing_driver_is_told" refuses "CUDA" --platform cuda
+check "program_of_functions_needs_the_host" refuses "--program is .*--platform host" --platform sim --program
 check "unknown_flag_is_refused" refuses "'--fast'" --fast
 check "unexpected_word_is_refused" refuses "'images.csv'" images.csv
-for flag in --devices --steps --seed --workers --trace --data; do
+for flag in --devices --steps --seed --workers --platform --trace --data; do
   check "${flag#--}_without_value_is_refused" refuses "$flag needs a value" "$flag"
 done
 check "trace_in_a_missing_folder_is_refused" refuses "files/none/trace.json" --trace files/none/trace.json
