@@ -57,7 +57,7 @@ pub(crate) fn start(mut in_flight: InFlight, points: Vec<SyncPoint>, route: Rout
     let (caller_waits, left) = (in_flight.caller_waits, route.parts());
     let fillers = left.len().min(FILLERS);
     let is_small = route.bytes() <= SLAB_BYTES;
-    let progress = Progress { left, filling: 0, last: None, failed: None, enqueuing: Some(in_flight.enqueuing()) };
+    let enqueuing = Some(in_flight.enqueuing());
     let upload = Arc::new(Upload {
         unit: Arc::clone(&in_flight.unit),
         runner: in_flight.runner(),
@@ -66,7 +66,7 @@ pub(crate) fn start(mut in_flight: InFlight, points: Vec<SyncPoint>, route: Rout
         route,
         parts: Parts::of(in_flight),
         points,
-        progress: Mutex::new(progress),
+        progress: Mutex::new(Progress { left, filling: 0, last: None, failed: None, enqueuing }),
     });
     let here = is_small || caller_waits;
     for _ in usize::from(here)..fillers {
@@ -92,16 +92,13 @@ impl Upload {
                 // The caller fills the rest.
                 Ok(None) if self.caller_waits => return,
                 Ok(None) => {
-                    let unit = Arc::clone(&self.unit);
-                    return unit.staging.wait(self.route.bytes(), move |chunk| {
-                        let runner = self.runner.clone();
-                        runner.run(move || match Arc::clone(&self.unit).gpu.enter() {
-                            Ok(_current) => {
-                                self.part(chunk);
-                                self.fill();
-                            }
-                            Err(error) => self.fail(error),
-                        });
+                    let (unit, runner) = (Arc::clone(&self.unit), self.runner.clone());
+                    return unit.staging.wait_on(runner, self.route.bytes(), move |chunk| match chunk {
+                        Ok(chunk) => {
+                            self.part(chunk);
+                            self.fill();
+                        }
+                        Err(error) => self.fail(error),
                     });
                 }
                 Err(error) => return self.fail(error),
