@@ -30,6 +30,7 @@ struct Upload {
     unit: Arc<Unit>,
     runner: OperationRunner,
     caller_waits: bool,
+    has_several_parts: bool,
     name: OperationName,
     route: Route,
     /// Those that are enqueued, and one while parts are being enqueued.
@@ -62,6 +63,7 @@ pub(crate) fn start(mut in_flight: InFlight, points: Vec<SyncPoint>, route: Rout
         unit: Arc::clone(&in_flight.unit),
         runner: in_flight.runner(),
         caller_waits,
+        has_several_parts: left.len() > 1,
         name: in_flight.name(),
         route,
         parts: Parts::of(in_flight),
@@ -170,7 +172,10 @@ impl Upload {
         });
         let order = Order { role: Role::ToDevice, waits: &self.points, name: &self.name, other: None };
         let submitted = Stream::submit(&self.unit.gpu, order, work, end);
-        self.unit.poller.wake();
+        // A caller that waits looks itself; where there are more parts, it is helped to get their chunks back.
+        if !self.caller_waits || self.has_several_parts {
+            self.unit.poller.wake();
+        }
         let point = submitted.as_ref().ok().cloned();
         self.filled(submitted);
         point
