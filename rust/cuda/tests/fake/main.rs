@@ -17,6 +17,7 @@ mod launches;
 mod memory;
 mod opening;
 mod order;
+mod poller;
 mod programs;
 mod reuse;
 mod scenario;
