@@ -97,7 +97,7 @@ fn ends(operation: &Operation) -> [End; 2] {
 }
 
 /// Enqueues the operation behind `points`. Everything else that it waits for has happened.
-pub(crate) fn start(in_flight: InFlight, mut points: Vec<SyncPoint>) {
+pub(crate) fn start(mut in_flight: InFlight, mut points: Vec<SyncPoint>) {
     in_flight.add_former_uses(&mut points);
     if launch::device_of(in_flight.operation()).is_some() {
         let unit = Arc::clone(&in_flight.unit);
@@ -124,10 +124,10 @@ pub(crate) fn start(in_flight: InFlight, mut points: Vec<SyncPoint>) {
                 let route = Route::of(in_flight.operation(), from, to);
                 return upload::start(in_flight, points, route);
             };
+            in_flight.pinned = pinned;
             let source = std::ptr::with_exposed_provenance(from);
-            // SAFETY: the operation keeps both ends, of so many bytes, until its event, and `pinned` keeps the
-            // source pinned.
-            enqueue(in_flight, Role::ToDevice, &points, keeping(pinned), None, move |stream| unsafe {
+            // SAFETY: the operation keeps both ends, of so many bytes, until its event, and the source pinned.
+            enqueue(in_flight, Role::ToDevice, &points, keeping(()), None, move |stream| unsafe {
                 (api.base.copy_to_device)(to, source, bytes, stream)
             });
         }
@@ -136,9 +136,10 @@ pub(crate) fn start(in_flight: InFlight, mut points: Vec<SyncPoint>) {
                 let route = Route::of(in_flight.operation(), to, from);
                 return download::start(in_flight, points, route);
             };
+            in_flight.pinned = pinned;
             let destination = std::ptr::with_exposed_provenance_mut(to);
             // SAFETY: the same, with the destination pinned.
-            enqueue(in_flight, Role::ToHost, &points, keeping(pinned), None, move |stream| unsafe {
+            enqueue(in_flight, Role::ToHost, &points, keeping(()), None, move |stream| unsafe {
                 (api.base.copy_to_host)(destination, from, bytes, stream)
             });
         }
@@ -156,7 +157,7 @@ pub(crate) fn start(in_flight: InFlight, mut points: Vec<SyncPoint>) {
     }
 }
 
-/// Keeps something until the work is over.
+/// Keeps something until the work is over, which the poller then lets go of.
 pub(crate) fn keeping(kept: impl Send + 'static) -> impl FnOnce(Result<(), Error>) -> Result<(), Error> + Send {
     move |outcome| {
         drop(kept);

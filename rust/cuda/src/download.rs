@@ -77,12 +77,9 @@ impl Download {
                 }
                 Ok(None) => {
                     let download = Arc::clone(&self);
-                    return staging.wait(bytes, move |chunk| {
-                        // To enqueue a copy takes little time, so a thread that gives a chunk back can do it.
-                        let entered = download.unit.gpu.enter();
-                        let entered = entered.as_ref().map_err(Clone::clone);
-                        match entered.and_then(|_| download.enqueue(&mut rest, part, chunk)) {
-                            Ok(()) => Arc::clone(&download).go_on(rest),
+                    return staging.wait_on(self.runner.clone(), bytes, move |chunk| {
+                        match chunk.and_then(|chunk| download.enqueue(&mut rest, part, chunk)) {
+                            Ok(()) => download.go_on(rest),
                             Err(error) => download.parts.enqueued(Err(&error)),
                         }
                     });
@@ -137,8 +134,8 @@ impl Download {
         if let Some(arrivals) = &self.arrivals {
             arrivals.expect_one();
         }
-        let end = Box::new(move |outcome: Result<(), Error>, ended_on| {
-            download.arrived(Arrival { part: arrived, chunk, outcome }, ended_on);
+        let end = Box::new(move |outcome: Result<(), Error>, _: EndedOn| {
+            download.arrived(Arrival { part: arrived, chunk, outcome });
         });
         // SAFETY: the chunk is kept until this part is over; the context is current.
         let work = |stream| unsafe { self.route.to_chunk(&part, address, &api.base, stream) };
@@ -154,12 +151,8 @@ impl Download {
     }
 
     /// A part is over.
-    fn arrived(self: Arc<Self>, arrival: Arrival, ended_on: EndedOn) {
+    fn arrived(self: Arc<Self>, arrival: Arrival) {
         let Some(arrivals) = &self.arrivals else {
-            if arrival.outcome.is_err() || self.parts.has_failed() {
-                drop(arrival.chunk);
-                return self.parts.over(arrival.outcome, ended_on);
-            }
             let runner = self.runner.clone();
             return runner.run(move || self.empty(arrival));
         };

@@ -9,6 +9,7 @@ use purlin_device::backend::{Operation, OperationPromise, OperationRunner, Sched
 
 use crate::operation_name::OperationName;
 use crate::orders::{Known, Order, key};
+use crate::pinned::Pinned;
 use crate::stream::{EndedOn, SyncPoint};
 use crate::{Shared, Unit, copy, memory};
 
@@ -26,6 +27,8 @@ pub(crate) struct InFlight {
     /// What it waits for on streams, and whose errors it has, too. Empty where one GPU is all: what breaks there breaks
     /// both.
     behind: Vec<Event>,
+    /// What keeps the host's end pinned until it is over.
+    pub(crate) pinned: Pinned,
     /// Whether its caller does nothing else meanwhile.
     pub(crate) caller_waits: bool,
 }
@@ -88,9 +91,17 @@ impl InFlight {
         let enqueued = self.enqueued.take();
         let Some(promise) = self.promise.take() else { return };
         let refused = outcome.as_ref().err().cloned();
+        let runner = promise.runner();
+        let complete = move || {
+            // Before the event: its owner may free the memory afterwards.
+            drop(self.pinned.take());
+            promise.complete(outcome);
+            // Maybe the last of the backend, whose end frees what that has.
+            drop(self);
+        };
         match ended_on {
-            EndedOn::Poller => promise.complete_on_runner(outcome),
-            EndedOn::Caller => promise.complete(outcome),
+            EndedOn::Poller => runner.run(complete),
+            EndedOn::Caller => complete(),
         }
         if let Some(enqueued) = enqueued {
             match refused {
@@ -113,6 +124,7 @@ impl Drop for InFlight {
     fn drop(&mut self) {
         if let Some(promise) = self.promise.take() {
             self.shared.orders.remove(self.key);
+            drop(self.pinned.take());
             // First its event, which has the error: those that wait until it is enqueued look there.
             drop(promise);
         }
@@ -232,6 +244,7 @@ pub(crate) fn run(shared: &Arc<Shared>, unit: Arc<Unit>, operation: Operation, s
         promise: Some(promise),
         enqueued: Some(shared.orders.hold(&event)),
         behind: std::mem::take(&mut waits.behind),
+        pinned: None,
         caller_waits: schedule.caller_waits && waits.before.is_empty(),
     };
     if waits.before.is_empty() {
@@ -249,7 +262,8 @@ fn proceed(mut in_flight: InFlight, waits: Waits, all: &[Event], outcome: &Resul
     if let Err(error) = outcome {
         // An event of a dependency that has failed has the error that counts.
         let first = all.iter().find_map(Event::error);
-        return in_flight.end(Err(first.unwrap_or_else(|| error.clone())), EndedOn::Caller);
+        // Not here: this may be inside a call about another operation, which runs no waiters of this one.
+        return in_flight.end(Err(first.unwrap_or_else(|| error.clone())), EndedOn::Poller);
     }
     // Those that were held are enqueued by now, or over.
     let more = Waits::of(in_flight.shared(), &waits.held);

@@ -19,12 +19,11 @@ pub(crate) fn start(mut in_flight: InFlight, points: Vec<SyncPoint>, from: u64, 
     let staging = Arc::clone(&in_flight.unit.staging);
     match staging.take(bytes) {
         Ok(Some(chunk)) => copy_through(chunk, in_flight, &points, from, to, bytes),
-        Ok(None) => staging.wait(bytes, move |chunk| {
-            // To enqueue takes little time, so a thread that gives a chunk back can do it. It does not wait, too.
+        Ok(None) => staging.wait_on(in_flight.runner(), bytes, move |chunk| {
+            // The caller is elsewhere.
             in_flight.caller_waits = false;
-            let unit = Arc::clone(&in_flight.unit);
-            match unit.gpu.enter() {
-                Ok(_current) => copy_through(chunk, in_flight, &points, from, to, bytes),
+            match chunk {
+                Ok(chunk) => copy_through(chunk, in_flight, &points, from, to, bytes),
                 Err(error) => in_flight.end(Err(error), EndedOn::Poller),
             }
         }),

@@ -1,8 +1,9 @@
 //! Pinned memory through which copies go whose end on the host is not pinned.
 //!
 //! Such memory is slow to make, so each GPU keeps what it has made: up to [`CHUNKS`] chunks, and as many slabs for
-//! small copies. A copy that finds none waits for one that is given back, and continues then; a thread that waits for
-//! its copy gets one that is not kept.
+//! small copies. A copy that finds none waits for one that is given back, and goes on then as a task of its client's
+//! runner, since the poller gives chunks back, and runs nobody's code; a thread that waits for its copy gets one that
+//! is not kept.
 
 #![allow(unsafe_code, reason = "the driver is called")]
 
@@ -13,6 +14,7 @@ use std::sync::Arc;
 
 use purlin_base::StatusOr;
 use purlin_base::sync::Mutex;
+use purlin_device::backend::OperationRunner;
 
 use crate::gpu::Gpu;
 
@@ -32,7 +34,7 @@ pub(crate) struct Staging {
     sizes: [Mutex<OfSize>; 2],
 }
 
-/// What a copy does once it has a chunk. It takes little time.
+/// What hands a chunk to the copy that waits for it. It takes little time.
 type Waiter = Box<dyn FnOnce(Chunk) + Send>;
 
 #[derive(Default)]
@@ -67,7 +69,7 @@ impl Staging {
         Arc::new(Self { gpu, sizes: Default::default() })
     }
 
-    /// Memory for a copy, or a part of one, of `size_bytes`. `None`: there is none; [`wait`](Self::wait) for it. The
+    /// Memory for a copy, or a part of one, of `size_bytes`. `None`: there is none; [wait](Self::wait_on) for it. The
     /// context is current.
     ///
     /// # Errors
@@ -116,8 +118,25 @@ impl Staging {
         Ok(Address(address))
     }
 
+    /// Calls `then` with such memory once there is some, or with why it cannot be used: as a task of `runner`, or where
+    /// it is given back if that has shut down. What waited for it releases memory and tells dependents when it is
+    /// enqueued, and either may run code of callers. The context is current there.
+    pub(crate) fn wait_on(
+        self: &Arc<Self>,
+        runner: OperationRunner,
+        size_bytes: usize,
+        then: impl FnOnce(StatusOr<Chunk>) + Send + 'static,
+    ) {
+        self.wait(size_bytes, move |chunk| {
+            runner.run(move || match Arc::clone(&chunk.staging).gpu.enter() {
+                Ok(_current) => then(Ok(chunk)),
+                Err(error) => then(Err(error)),
+            });
+        });
+    }
+
     /// Calls `then` with such memory, on a thread that gives it back, or here.
-    pub(crate) fn wait(self: &Arc<Self>, size_bytes: usize, then: impl FnOnce(Chunk) + Send + 'static) {
+    fn wait(self: &Arc<Self>, size_bytes: usize, then: impl FnOnce(Chunk) + Send + 'static) {
         let is_small = size_bytes <= SLAB_BYTES;
         let mut of_size = self.sizes[usize::from(is_small)].lock();
         match of_size.idle.pop() {

@@ -30,6 +30,7 @@ struct Upload {
     unit: Arc<Unit>,
     runner: OperationRunner,
     caller_waits: bool,
+    has_several_parts: bool,
     name: OperationName,
     route: Route,
     /// Those that are enqueued, and one while parts are being enqueued.
@@ -57,16 +58,17 @@ pub(crate) fn start(mut in_flight: InFlight, points: Vec<SyncPoint>, route: Rout
     let (caller_waits, left) = (in_flight.caller_waits, route.parts());
     let fillers = left.len().min(FILLERS);
     let is_small = route.bytes() <= SLAB_BYTES;
-    let progress = Progress { left, filling: 0, last: None, failed: None, enqueuing: Some(in_flight.enqueuing()) };
+    let enqueuing = Some(in_flight.enqueuing());
     let upload = Arc::new(Upload {
         unit: Arc::clone(&in_flight.unit),
         runner: in_flight.runner(),
         caller_waits,
+        has_several_parts: left.len() > 1,
         name: in_flight.name(),
         route,
         parts: Parts::of(in_flight),
         points,
-        progress: Mutex::new(progress),
+        progress: Mutex::new(Progress { left, filling: 0, last: None, failed: None, enqueuing }),
     });
     let here = is_small || caller_waits;
     for _ in usize::from(here)..fillers {
@@ -92,16 +94,13 @@ impl Upload {
                 // The caller fills the rest.
                 Ok(None) if self.caller_waits => return,
                 Ok(None) => {
-                    let unit = Arc::clone(&self.unit);
-                    return unit.staging.wait(self.route.bytes(), move |chunk| {
-                        let runner = self.runner.clone();
-                        runner.run(move || match Arc::clone(&self.unit).gpu.enter() {
-                            Ok(_current) => {
-                                self.part(chunk);
-                                self.fill();
-                            }
-                            Err(error) => self.fail(error),
-                        });
+                    let (unit, runner) = (Arc::clone(&self.unit), self.runner.clone());
+                    return unit.staging.wait_on(runner, self.route.bytes(), move |chunk| match chunk {
+                        Ok(chunk) => {
+                            self.part(chunk);
+                            self.fill();
+                        }
+                        Err(error) => self.fail(error),
                     });
                 }
                 Err(error) => return self.fail(error),
@@ -173,7 +172,10 @@ impl Upload {
         });
         let order = Order { role: Role::ToDevice, waits: &self.points, name: &self.name, other: None };
         let submitted = Stream::submit(&self.unit.gpu, order, work, end);
-        self.unit.poller.wake();
+        // A caller that waits looks itself; where there are more parts, it is helped to get their chunks back.
+        if !self.caller_waits || self.has_several_parts {
+            self.unit.poller.wake();
+        }
         let point = submitted.as_ref().ok().cloned();
         self.filled(submitted);
         point

@@ -14,7 +14,7 @@ use purlin_fakecuda_options::Effect;
 use crate::code::Code;
 use crate::driver::{self, Driver};
 use crate::entry::Entry;
-use crate::thread;
+use crate::{thread, watch};
 
 /// One call of one entry point.
 #[derive(Clone, Copy)]
@@ -71,6 +71,7 @@ fn enter(entry: Entry) -> Answer<Call> {
         return Err(Code::NOT_INITIALIZED);
     }
     let number = entry.count();
+    watch::call(entry);
     let mut call = Call { driver, entry, fault: None };
     if let Some((code, effect)) = driver.faults.due(entry, number) {
         match effect {

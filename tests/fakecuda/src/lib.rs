@@ -5,6 +5,7 @@
 //! - `driver`, `state`: the one driver and its books, under one lock; `context`, `stream`, `event`, `memory`, `graph`,
 //!   `exec`, `kernel`: what CUDA has, with its rules; `operation`: what a stream runs.
 //! - `detector`: missing waits and wrong uses of memory, by the clocks of enqueueing.
+//! - `watch`: who calls what.
 //! - `api::control`: what tests ask and turn; `purlin-fakecuda` has it for Rust. The environment says the rest
 //!   (`purlin-fakecuda-options`; docs/testing.md has the table).
 //!
@@ -37,3 +38,4 @@ mod stream;
 mod stream_call;
 mod sync;
 mod thread;
+mod watch;

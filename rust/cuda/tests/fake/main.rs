@@ -18,6 +18,7 @@ mod launches;
 mod memory;
 mod opening;
 mod order;
+mod poller;
 mod programs;
 mod reuse;
 mod scenario;

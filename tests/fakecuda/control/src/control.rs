@@ -19,6 +19,17 @@ pub struct Control {
     is_fake: bool,
 }
 
+/// Some thread has called some entry point.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Watched {
+    /// What was called.
+    pub entry: String,
+    /// The event that `cuEventQuery` was asked for, else 0.
+    pub handle: String,
+    /// The name of the thread, as the system has it.
+    pub thread: String,
+}
+
 fn text(text: &str) -> CString {
     CString::new(text.replace('\0', " ")).expect("nulls are gone")
 }
@@ -99,6 +110,24 @@ impl Control {
         self.act("purlin_fakecuda_reset_calls");
     }
 
+    /// Writes down from now on which threads call what, or does so no longer.
+    pub fn watch(&self, is_on: bool) {
+        let function: unsafe extern "C" fn(c_int) = self.get("purlin_fakecuda_watch");
+        // SAFETY: it takes a number.
+        unsafe { function(c_int::from(is_on)) }
+    }
+
+    /// What was called while it was last [watched](Self::watch), and by which threads.
+    #[must_use]
+    pub fn watched(&self) -> Vec<Watched> {
+        let parse = |line: String| {
+            let mut words = line.splitn(3, ' ');
+            let mut word = || words.next().unwrap_or_default().to_owned();
+            Watched { entry: word(), handle: word(), thread: word() }
+        };
+        self.lines("purlin_fakecuda_watched").into_iter().map(parse).collect()
+    }
+
     /// How many of a thing there are: see `purlin_fakecuda_ledger`.
     #[must_use]
     pub fn ledger(&self, what: &str) -> u64 {
@@ -169,7 +198,11 @@ impl Control {
         if !self.is_fake {
             return Vec::new();
         }
-        let function: unsafe extern "C" fn(*mut c_char, usize) -> usize = self.get("purlin_fakecuda_reports");
+        self.lines("purlin_fakecuda_reports")
+    }
+
+    fn lines(&self, name: &str) -> Vec<String> {
+        let function: unsafe extern "C" fn(*mut c_char, usize) -> usize = self.get(name);
         // SAFETY: without a buffer it answers how much it needs.
         let size = unsafe { function(std::ptr::null_mut(), 0) };
         let mut bytes = vec![0_u8; size.max(1)];

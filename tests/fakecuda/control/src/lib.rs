@@ -27,7 +27,7 @@ mod nvrtc;
 pub mod process;
 
 pub use abi::{Cuda, Nvml};
-pub use control::Control;
+pub use control::{Control, Watched};
 pub use library::{Driver, LEFT, find, links, on_a_gpu};
 pub use nvrtc::Nvrtc;
 pub use purlin_fakecuda_options::{Effect, Fault, Ignored, OnReport, Options};

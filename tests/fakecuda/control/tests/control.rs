@@ -121,6 +121,33 @@ fn in_the_empty_mode_all_is_over_at_once() {
 }
 
 #[test]
+fn what_is_watched_is_told_with_its_thread_and_event() {
+    process::run("what_is_watched_is_told_with_its_thread_and_event", &Options::default(), || {
+        let gpu = Session::new();
+        let (event, cuda) = (gpu.event(), gpu.driver.cuda);
+        gpu.control.watch(true);
+        let ask = move || {
+            // SAFETY: the event lives.
+            assert_eq!(unsafe { (cuda.cuEventQuery)(event) }, 0);
+        };
+        (0..2).for_each(|_| ask());
+        std::thread::Builder::new().name("a long name that is cut".to_owned()).spawn(ask).unwrap().join().unwrap();
+        let unused = gpu.event();
+        gpu.control.watch(false);
+        [event, unused].into_iter().for_each(|event| ok!(gpu, cuEventDestroy_v2(event)));
+        let seen = gpu.control.watched();
+        let seen: Vec<_> = seen.iter().map(|call| (call.entry.as_str(), call.handle.as_str())).collect();
+        let event = event.to_string();
+        assert_eq!(seen, [("cuEventCreate", "0"), ("cuEventQuery", &event), ("cuEventQuery", &event)]);
+        let threads: Vec<_> = gpu.control.watched().into_iter().map(|call| call.thread).collect();
+        assert!(threads.contains(&"a long name tha".to_owned()) && threads[0] != "a long name tha", "{threads:?}");
+        gpu.control.watch(true);
+        assert_eq!(gpu.control.watched(), []);
+        gpu.end();
+    });
+}
+
+#[test]
 fn the_ledger_counts_what_lives() {
     process::run("the_ledger_counts_what_lives", &Options::default(), || {
         let gpu = Session::new();

@@ -14,7 +14,7 @@ use crate::driver::{self, Driver};
 use crate::memory::Kind;
 use crate::state::State;
 use crate::stream::settle;
-use crate::{entry, thread};
+use crate::{entry, thread, watch};
 
 fn with<T: Default>(body: impl FnOnce(&'static Driver) -> T) -> T {
     driver::may_be_called().and_then(|()| driver::get()).map(body).unwrap_or_default()
@@ -58,6 +58,19 @@ extern "C" fn purlin_fakecuda_calls(name: In<c_char>) -> u64 {
 #[unsafe(no_mangle)]
 extern "C" fn purlin_fakecuda_reset_calls() {
     entry::reset();
+}
+
+/// Writes down from now on, if it is not 0, which threads call what; else no longer.
+#[unsafe(no_mangle)]
+extern "C" fn purlin_fakecuda_watch(is_on: c_int) {
+    watch::turn(is_on != 0);
+}
+
+/// What was seen by [`purlin_fakecuda_watch`], as much as there is room for, with a null at the end. How many bytes all
+/// needs.
+#[unsafe(no_mangle)]
+extern "C" fn purlin_fakecuda_watched(buffer: Out<c_char>, size_bytes: usize) -> usize {
+    give(&watch::seen(), buffer, size_bytes)
 }
 
 /// Faults as the environment says them, in place of those that were there. 0, or 1 for what is not understood.
@@ -121,11 +134,16 @@ extern "C" fn purlin_fakecuda_report_count() -> usize {
 extern "C" fn purlin_fakecuda_reports(buffer: Out<c_char>, size_bytes: usize) -> usize {
     with(|driver| {
         let lines = driver.state.lock().detector.reports.kept().join("\n");
-        if buffer.required().is_ok() {
-            buffer.set_text(&lines, size_bytes);
-        }
-        lines.len() + 1
+        give(&lines, buffer, size_bytes)
     })
+}
+
+/// Writes as much of the text as there is room for. How many bytes all needs.
+fn give(text: &str, buffer: Out<c_char>, size_bytes: usize) -> usize {
+    if buffer.required().is_ok() {
+        buffer.set_text(text, size_bytes);
+    }
+    text.len() + 1
 }
 
 /// There are no reports.

@@ -7,7 +7,7 @@ use std::ffi::c_uint;
 
 use crate::boundary::{Out, call_or, call_or_nothing};
 use crate::entry::Entry;
-use crate::event;
+use crate::{event, watch};
 
 #[unsafe(no_mangle)]
 extern "C" fn cuEventCreate(event: Out<usize>, flags: c_uint) -> u32 {
@@ -33,6 +33,7 @@ extern "C" fn cuEventRecord(event: usize, stream: usize) -> u32 {
 
 #[unsafe(no_mangle)]
 extern "C" fn cuEventQuery(event: usize) -> u32 {
+    watch::call_about(Entry::cuEventQuery, event);
     call_or_nothing(Entry::cuEventQuery, |call| event::query(call, event))
 }
 
