@@ -26,6 +26,7 @@ mod janitor;
 mod known;
 mod launch;
 mod limits;
+mod loader;
 mod memory;
 #[cfg(all(test, loom))]
 mod model;
