@@ -9,6 +9,7 @@ mod children;
 mod codes;
 mod compile;
 mod compile_cache;
+mod contexts;
 mod devices;
 mod graphs;
 mod heap;

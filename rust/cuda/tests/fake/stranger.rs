@@ -21,8 +21,9 @@ pub(crate) struct Stranger {
 impl Stranger {
     pub(crate) fn on(device: c_int) -> Self {
         let (driver, mut context) = (Driver::open(), 0);
-        // SAFETY: the driver writes a handle; released in drop().
-        assert_eq!(unsafe { (driver.cuda.cuDevicePrimaryCtxRetain)(&mut context, device) }, 0);
+        // SAFETY: the driver may be initialised again, and writes a handle; released in drop().
+        let codes = unsafe { [(driver.cuda.cuInit)(0), (driver.cuda.cuDevicePrimaryCtxRetain)(&mut context, device)] };
+        assert_eq!(codes, [0; 2]);
         Self { driver, device, context }
     }
 
@@ -34,6 +35,26 @@ impl Stranger {
             [set, call(), (self.driver.cuda.cuCtxSetCurrent)(0)]
         };
         assert_eq!(codes, [0; 3]);
+    }
+
+    /// The context is current on this thread from now on.
+    pub(crate) fn enter(&self) {
+        // SAFETY: the context is retained.
+        assert_eq!(unsafe { (self.driver.cuda.cuCtxSetCurrent)(self.context) }, 0);
+    }
+
+    /// No context is current on this thread any more.
+    pub(crate) fn leave(&self) {
+        // SAFETY: null is no context.
+        assert_eq!(unsafe { (self.driver.cuda.cuCtxSetCurrent)(0) }, 0);
+    }
+
+    /// Whether the context is current on this thread.
+    pub(crate) fn is_here(&self) -> bool {
+        let mut current = 0;
+        // SAFETY: the driver writes a handle.
+        assert_eq!(unsafe { (self.driver.cuda.cuCtxGetCurrent)(&mut current) }, 0);
+        current == self.context
     }
 
     pub(crate) fn allocate(&self, bytes: usize) -> *mut u8 {
