@@ -19,7 +19,7 @@ use crate::stream::{Role, SyncPoint};
 /// Memory, or code, that nothing uses any more once some work of GPUs is over.
 pub(crate) enum Garbage {
     Device(Arc<Gpu>, CUdeviceptr, Vec<SyncPoint>),
-    /// Of the driver's pool, which could not be freed in the order of a stream.
+    /// Of the GPU's pool, which could not be freed in the order of a stream.
     Pooled(Arc<Gpu>, CUdeviceptr, Vec<SyncPoint>),
     Host(Arc<Gpu>, *mut c_void),
     /// Code whose kernels nobody has any more.
@@ -42,9 +42,9 @@ impl Garbage {
             }
             Self::Pooled(gpu, address, used) => {
                 used.iter().for_each(SyncPoint::wait);
-                let (Some(pools), _current) = (gpu.pools, gpu.enter().ok()) else { return };
-                // SAFETY: allocated by cuMemAllocAsync; nothing uses it any more.
-                unsafe { (pools.free)(address, gpu.stream(Role::Free).handle()) };
+                let (Some(pool), _current) = (gpu.pool, gpu.enter().ok()) else { return };
+                // SAFETY: allocated by cuMemAllocFromPoolAsync; nothing uses it any more.
+                unsafe { (pool.api.free)(address, gpu.stream(Role::Free).handle()) };
             }
             Self::Host(gpu, address) => {
                 let _current = gpu.enter().ok();

@@ -118,9 +118,9 @@ impl Memory for DeviceMemory {
         let what = || format!("allocating {bytes} bytes on GPU {}", gpu.ordinal);
         let stream = gpu.stream(Role::Memory).handle();
         let mut address = 0;
-        let mut allocate = || match gpu.pools {
+        let mut allocate = || match gpu.pool {
             // SAFETY: the driver writes an address; freed when the extent is dropped.
-            Some(pools) => unsafe { (pools.allocate)(&mut address, bytes, stream) },
+            Some(pool) => unsafe { (pool.api.allocate)(&mut address, bytes, pool.handle, stream) },
             // SAFETY: as above.
             None => unsafe { (gpu.api().base.allocate)(&mut address, bytes) },
         };
@@ -132,13 +132,13 @@ impl Memory for DeviceMemory {
             code = allocate();
         }
         gpu.check(code, what).map_err(|error| self.full(&error))?;
-        let how = if let Some(pools) = gpu.pools {
+        let how = if let Some(pool) = gpu.pool {
             // From here on, every stream may use it.
             // SAFETY: the stream is ours.
             let code = unsafe { (gpu.api().base.synchronize_stream)(stream) };
             if let Err(error) = gpu.check(code, what) {
                 // SAFETY: allocated in the line above, and nobody has the address.
-                unsafe { (pools.free)(address, stream) };
+                unsafe { (pool.api.free)(address, stream) };
                 return Err(error);
             }
             How::Pool(address)
@@ -170,11 +170,11 @@ impl Drop for DeviceExtent {
             return;
         }
         let used = self.uses.all();
-        match (self.how, self.gpu.pools) {
-            (How::Pool(address), Some(pools)) => {
+        match (self.how, self.gpu.pool) {
+            (How::Pool(address), Some(pool)) => {
                 let _current = self.gpu.enter().ok();
                 // SAFETY: allocated so; what uses it still, this comes behind.
-                let freed = Stream::free_after(&self.gpu, &used, |stream| unsafe { (pools.free)(address, stream) });
+                let freed = Stream::free_after(&self.gpu, &used, |stream| unsafe { (pool.api.free)(address, stream) });
                 if freed.is_err() {
                     self.keepers.janitor.take(Garbage::Pooled(Arc::clone(&self.gpu), address, used));
                 }

@@ -55,7 +55,7 @@ pub(crate) fn free(call: &Call, address: u64) -> Answer {
     broken
 }
 
-/// From the pool, or else from the device's own, in the order of the stream.
+/// From the pool, or else from the device's current one, in the order of the stream.
 pub(crate) fn allocate_async(call: &Call, size_bytes: usize, pool: Option<usize>, stream: usize) -> Answer<u64> {
     let mut state = call.driver.state.lock();
     let (stream, device) = state.working_stream(call.driver, stream)?;
@@ -64,7 +64,7 @@ pub(crate) fn allocate_async(call: &Call, size_bytes: usize, pool: Option<usize>
     if size_bytes == 0 {
         return Err(Code::INVALID_VALUE);
     }
-    let pool = pool.unwrap_or_else(|| state.default_pool(call.driver, device));
+    let pool = pool.unwrap_or_else(|| state.current_pool(call.driver, device));
     let of = state.memory.pool(pool)?.device;
     let (_, made) = state.enqueue(call, stream, Request::new(Work::Nothing))?;
     state.memory.allocate(of, size_bytes as u64, Kind::Pooled(pool), made)

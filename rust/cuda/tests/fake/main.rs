@@ -3,6 +3,7 @@
 //! Each test has a process of its own, because a driver is found once and a device that broke stays so.
 
 mod arrays;
+mod beside;
 mod broken;
 mod calls;
 mod children;

@@ -34,7 +34,7 @@ fn without_pools_everything_works() {
     process::run("memory::without_pools_everything_works", &options, || {
         assert_eq!(scenario::run(), Ok(()));
         let driver = purlin_fakecuda::Driver::open();
-        assert_eq!((driver.control.calls("cuMemAllocAsync"), driver.control.calls("cuMemFreeAsync")), (0, 0));
+        assert_eq!((driver.control.calls("cuMemAllocFromPoolAsync"), driver.control.calls("cuMemFreeAsync")), (0, 0));
         assert!(driver.control.calls("cuMemAlloc_v2") > 0);
         nothing_is_left(&driver);
         driver.control.no_reports();

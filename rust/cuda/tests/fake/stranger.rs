@@ -82,6 +82,60 @@ impl Stranger {
         self.call(|| unsafe { (self.driver.cuda.cuMemFreeHost)(address.cast()) });
     }
 
+    /// Makes a pool of the GPU, which others do not reach, its current one.
+    pub(crate) fn make_pool_current(&self) -> usize {
+        // CUmemPoolProps: pinned memory of a device.
+        let (mut pool, mut properties) = (0, [0_u32; 22]);
+        (properties[0], properties[2], properties[3]) = (1, 1, self.device.cast_unsigned());
+        let cuda = &self.driver.cuda;
+        // SAFETY: the driver reads properties, and writes a handle.
+        self.call(|| unsafe { (cuda.cuMemPoolCreate)(&mut pool, properties.as_ptr().cast()) });
+        // SAFETY: the pool is there.
+        self.call(|| unsafe { (cuda.cuDeviceSetMemPool)(self.device, pool) });
+        pool
+    }
+
+    pub(crate) fn destroy_pool(&self, pool: usize) {
+        // SAFETY: tests destroy what make_pool_current() returned, once.
+        self.call(|| unsafe { (self.driver.cuda.cuMemPoolDestroy)(pool) });
+    }
+
+    /// Launches `fill_64` of the PTX on the legacy default stream, which fills eight bytes there. The module.
+    pub(crate) fn fill(&self, ptx: &str, address: *mut u8) -> usize {
+        let (mut module, mut function) = (0, 0);
+        let ptx = [ptx.as_bytes(), b"\0"].concat();
+        let (mut address, mut value, mut count) = (address.addr() as u64, 0_u64, 1_u64);
+        let mut values = [(&raw mut address).cast(), (&raw mut value).cast(), (&raw mut count).cast()];
+        let cuda = &self.driver.cuda;
+        // SAFETY: the driver writes handles, reads PTX that ends in a null, and copies the values.
+        self.call(|| unsafe { (cuda.cuModuleLoadData)(&mut module, ptx.as_ptr().cast()) });
+        // SAFETY: as above.
+        self.call(|| unsafe { (cuda.cuModuleGetFunction)(&mut function, module, c"fill_64".as_ptr()) });
+        let nothing = std::ptr::null_mut();
+        // SAFETY: as above.
+        self.call(|| unsafe { (cuda.cuLaunchKernel)(function, 1, 1, 1, 1, 1, 1, 0, 0, values.as_mut_ptr(), nothing) });
+        module
+    }
+
+    /// Whether all of the legacy default stream is over.
+    pub(crate) fn is_idle(&self) -> bool {
+        let mut code = 0;
+        // SAFETY: it asks for a stream that each context has.
+        self.call(|| {
+            code = unsafe { (self.driver.cuda.cuStreamQuery)(0) };
+            0
+        });
+        code == 0
+    }
+
+    /// Waits for the legacy default stream, and unloads what was loaded for it.
+    pub(crate) fn unload(&self, module: usize) {
+        // SAFETY: it waits for a stream that each context has.
+        self.call(|| unsafe { (self.driver.cuda.cuStreamSynchronize)(0) });
+        // SAFETY: fill() has loaded it, and nothing of it runs any more.
+        self.call(|| unsafe { (self.driver.cuda.cuModuleUnload)(module) });
+    }
+
     /// Kind and device of an address, as the driver has them: 1 and 2 are the host and a device, 0 is neither.
     pub(crate) fn kind_of(&self, address: usize) -> (u32, i32) {
         let (mut kind, mut device, asked) = (0_u32, 0_i32, [2, 9]);
