@@ -156,7 +156,8 @@ impl Shared {
         while units.len() <= device {
             let gpu = Gpu::open(self.driver, units.len())?;
             units.iter().for_each(|unit| peer::connect(&unit.gpu, &gpu));
-            let (staging, poller) = (Staging::new(Arc::clone(&gpu)), Poller::new(Arc::clone(&gpu)));
+            let (staging, poller) =
+                (Staging::new(Arc::clone(&gpu), Arc::clone(&self.keepers)), Poller::new(Arc::clone(&gpu)));
             units.push(Arc::new(Unit { gpu, staging, poller }));
         }
         Ok(Arc::clone(&units[device]))

@@ -135,7 +135,8 @@ pub(crate) fn register(call: &Call, address: usize, size_bytes: usize, flags: u3
     state.memory.add_host(bytes, size_bytes as u64, Kind::Registered, device, made).map(|_| ())
 }
 
-/// Pinned memory goes. What still uses it is reported, and reads the pattern of freed memory.
+/// Pinned memory goes when all that the device has is over, as drivers do it. The manual does not say so: what still
+/// uses it at the call is reported, though it ends before.
 pub(crate) fn free_host(call: &Call, address: usize) -> Answer {
     free_host_of(call, address, Kind::Pinned, Code::INVALID_VALUE)
 }
@@ -153,6 +154,9 @@ fn free_host_of(call: &Call, address: usize, kind: Kind, otherwise: Code) -> Ans
     let block = state.memory.live(address as u64).ok().filter(|block| block.kind == kind).cloned().ok_or(otherwise)?;
     state.forbid_while_capturing()?;
     let freed = state.detector.host_stamp(call.entry.name(), thread::label());
+    if kind == Kind::Pinned {
+        state = context::wait_unseen(call, state, block.device).unwrap_or_else(|_| call.driver.state.lock());
+    }
     state.memory.free(address as u64, Arc::clone(&freed))?;
     state.detector.freed(block.span, &freed);
     block.bytes.free();

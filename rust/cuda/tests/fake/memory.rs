@@ -61,6 +61,71 @@ fn without_pools_a_caller_does_not_wait_for_the_gpu_to_give_memory_back() {
     });
 }
 
+/// The driver frees pinned memory when the GPU has nothing to do.
+#[test]
+fn a_caller_does_not_wait_for_the_gpu_to_give_pinned_memory_back() {
+    let name = "memory::a_caller_does_not_wait_for_the_gpu_to_give_pinned_memory_back";
+    process::run(name, &Options::default(), || {
+        Session::with(1, |session| {
+            let (from, to) = (session.block(0, "pinned_host", 64), session.block(0, "device", 64));
+            // Extents of their own: one that is freed with its block, and one that is trimmed.
+            let unused = [40, 42].map(|mebi| session.block(0, "pinned_host", mebi << 20));
+            let pinned_bytes = || session.driver.control.ledger("pinned_bytes");
+            let before = pinned_bytes();
+            let held = Held::new(&session.driver);
+            let pending = copy(&from, &to, &[]);
+            drop(unused);
+            session.client.devices()[0].memory_space("pinned_host").unwrap().trim();
+            assert!(!pending.is_ready());
+            assert_eq!(pinned_bytes(), before);
+            drop(held);
+            outcome(&pending).unwrap();
+            until(|| format!("{before} bytes, then {}", pinned_bytes()), || pinned_bytes() == before - (82 << 20));
+        });
+    });
+}
+
+/// While `body` runs, this process gets no memory from the system, and so no thread.
+fn without_threads(body: impl FnOnce()) {
+    let mut usual = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: it writes the limit.
+    assert_eq!(unsafe { libc::getrlimit(libc::RLIMIT_AS, &mut usual) }, 0);
+    // SAFETY: it reads the limit.
+    assert_eq!(unsafe { libc::setrlimit(libc::RLIMIT_AS, &libc::rlimit { rlim_cur: 1, ..usual }) }, 0);
+    body();
+    // SAFETY: as above.
+    assert_eq!(unsafe { libc::setrlimit(libc::RLIMIT_AS, &usual) }, 0);
+}
+
+#[test]
+fn memory_is_given_back_later_where_no_thread_can_be_made() {
+    let name = "memory::memory_is_given_back_later_where_no_thread_can_be_made";
+    if ["ASAN_OPTIONS", "TSAN_OPTIONS"].iter().any(|name| std::env::var_os(name).is_some()) {
+        return eprintln!("{name}: skipped: sanitizers need memory at any time");
+    }
+    process::run(name, &Options::default(), || {
+        Session::with(1, |session| {
+            let unused = [40, 42].map(|mebi| session.block(0, "pinned_host", mebi << 20));
+            let space = session.client.devices()[0].memory_space("pinned_host").unwrap();
+            let pinned_bytes = || session.driver.control.ledger("pinned_bytes");
+            let [first, second] = unused;
+            without_threads(|| {
+                drop(first);
+                space.trim();
+            });
+            assert_eq!((pinned_bytes(), threads()), (82 << 20, vec![]));
+            drop(second);
+            space.trim();
+            until(|| format!("{} bytes are left", pinned_bytes()), || pinned_bytes() == 0);
+        });
+        // The end gives back what is left.
+        let session = Session::new(1);
+        let unused = session.block(0, "pinned_host", 40 << 20);
+        without_threads(|| drop(unused));
+        session.end();
+    });
+}
+
 #[test]
 fn memory_is_of_the_kind_and_the_gpu_that_was_asked_for() {
     let options = Options { devices: 3, ..Options::default() };

@@ -95,6 +95,14 @@ fn free_waits_for_the_context() {
         gpu.record(event, stream);
         gpu.free(other);
         assert_eq!(cu!(gpu, cuEventQuery(event)), 0, "it is over");
+        let pinned = gpu.pinned(64);
+        for _ in 0..8 {
+            gpu.fill(one, 1, 64, stream);
+        }
+        gpu.record(event, stream);
+        pinned.free();
+        assert_eq!(cu!(gpu, cuEventQuery(event)), 0, "it is over");
+        gpu.sync_all();
         gpu.free(one);
         ok!(gpu, cuEventDestroy_v2(event));
         ok!(gpu, cuStreamDestroy_v2(stream));
