@@ -14,9 +14,7 @@ use crate::api::{Api, Base, ResultCode};
 use crate::driver::Driver;
 use crate::err;
 use crate::gpu::Gpu;
-use crate::janitor::Janitor;
 use crate::memory::Keepers;
-use crate::pinned::PinnedRanges;
 
 /// Behind the handle of an event. loom fails a model that destroys none or one twice.
 pub(crate) struct Flag {
@@ -106,5 +104,5 @@ pub(crate) fn gpu() -> Arc<Gpu> {
 
 /// Of a backend on such a driver.
 pub(crate) fn keepers() -> Arc<Keepers> {
-    Arc::new(Keepers { janitor: Janitor::new(driver()), pinned: PinnedRanges::default() })
+    Arc::new(Keepers::new(driver()))
 }
