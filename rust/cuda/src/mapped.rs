@@ -1,5 +1,5 @@
-//! How much memory of each GPU a client has from the driver, on all its devices there: what is used of a GPU beyond that
-//! is of others.
+//! How much memory of each GPU a client has from the driver, on all its devices there. What is used of a GPU beyond
+//! that is of others.
 
 use std::collections::BTreeMap;
 

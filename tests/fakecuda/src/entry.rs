@@ -73,8 +73,8 @@ mod tests {
         sorted.sort_unstable();
         sorted.dedup();
         // Beside the list of 79: the older name of cuEventElapsedTime_v2, cuModuleLoadData, which cudarc calls,
-        // cuGraphGetNodes, which finds the node that cuGraphExecKernelNodeSetParams_v2 wants, cuMemsetD16Async, by which
-        // programs fill with patterns of two bytes, and cuDeviceSetMemPool, by which they choose the pool of
+        // cuGraphGetNodes, which finds the node that cuGraphExecKernelNodeSetParams_v2 wants, cuMemsetD16Async, by
+        // which programs fill with patterns of two bytes, and cuDeviceSetMemPool, by which they choose the pool of
         // cuMemAllocAsync.
         assert_eq!((sorted.len(), NAMES.len()), (84, 84));
         assert_eq!(Entry::cuGetErrorString.name(), "cuGetErrorString");
