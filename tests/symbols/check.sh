@@ -5,7 +5,8 @@
 #
 # The archive's global names and the shared library's dynamic ones must both be the list, demangled and sorted. The
 # archive must need no symbol that only Purlin could define, and the shared library must need nothing but the C++
-# runtime, and no function of CUDA or another library of NVIDIA's. --update writes the list anew; review the difference as a change of the ABI. Exit code 1 on any difference.
+# runtime, and no function of CUDA or of another library of NVIDIA's. --update writes the list anew; review the
+# difference as a change of the ABI. Exit code 1 on any difference.
 set -euo pipefail
 . "$(dirname "$0")/../../scripts/common.sh"
 golden=$(dirname "$0")/exported.txt
