@@ -75,7 +75,7 @@ fn each_verb_leaves_it() {
     assert!(after!("memory runs out", block_of(&session, 1 << 40)).is_err());
     after!("memory is dropped", drop((large, small)));
     after!("pinned memory is dropped", drop(pinned));
-    after!("memory is trimmed", _ = space.trim());
+    after!("memory is trimmed", space.trim());
     drop((block, peer, space, device));
 
     let Session { driver, client } = session;

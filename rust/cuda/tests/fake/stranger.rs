@@ -120,8 +120,8 @@ impl Stranger {
     /// Whether all of the legacy default stream is over.
     pub(crate) fn is_idle(&self) -> bool {
         let mut code = 0;
-        // SAFETY: it asks for a stream that each context has.
         self.call(|| {
+            // SAFETY: it asks for a stream that each context has.
             code = unsafe { (self.driver.cuda.cuStreamQuery)(0) };
             0
         });
