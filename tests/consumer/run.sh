@@ -140,7 +140,17 @@ pkg_config_static)
   linker_flags="-static -Wl,--fatal-warnings" pkg_config_project "$prefix" "$work/consumer" --static
   ! readelf -dW "$work/consumer" | grep NEEDED || fail "a static program needs shared libraries"
   "$work/consumer"
-  "$work/consumer" cuda | grep -q '^UNAVAILABLE: .*linked statically' || fail "a static program is not told why it has no CUDA"
+  says_static() { "$work/consumer" cuda | grep -q '^UNAVAILABLE: .*linked statically'; }
+  says_static || fail "a static program is not told why it has no CUDA"
+  # Also where there is a driver to be found: the fake one, by the names that programs look for.
+  driver=${CARGO_TARGET_DIR:-$PURLIN_SOURCE_DIR/target}/debug/deps/libcuda.so
+  if [[ -f $driver ]]; then
+    mkdir "$work/driver"
+    for name in libcuda.so libcuda.so.1; do ln -s "$driver" "$work/driver/$name"; done
+    LD_LIBRARY_PATH=$work/driver says_static || fail "a static program with a driver on its path is not told why it has no CUDA"
+  else
+    echo "skipped: a static program with a driver on its path: $driver is not built (cargo build -p purlin-fakecuda)"
+  fi
   ;;
 second_rust)
   # Twice: with debug code and with everything optimised into one unit, because their global names differ.

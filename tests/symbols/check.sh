@@ -5,7 +5,8 @@
 #
 # The archive's global names and the shared library's dynamic ones must both be the list, demangled and sorted. The
 # archive must need no symbol that only Purlin could define, and the shared library must need nothing but the C++
-# runtime. --update writes the list anew; review the difference as a change of the ABI. Exit code 1 on any difference.
+# runtime, and no function of CUDA or of another library of NVIDIA's. --update writes the list anew; review the
+# difference as a change of the ABI. Exit code 1 on any difference.
 set -euo pipefail
 . "$(dirname "$0")/../../scripts/common.sh"
 golden=$(dirname "$0")/exported.txt
@@ -49,6 +50,11 @@ fi
 needed=$(readelf -dW "$shared" | sed -n 's/.*(NEEDED).*\[\(.*\)\]/\1/p')
 if grep -vE '^(libstdc\+\+|libgcc_s|libm|libc|ld-linux-[a-z0-9-]+)\.so\.[0-9]+$' <<<"$needed"; then
   echo "FAILED: the shared library needs more than the C++ runtime"
+  failed=1
+fi
+# cuInit, cudaMalloc, cublasCreate, nvrtcVersion, nvmlInit, nvJitLinkCreate, ncclSend.
+if nm -D --undefined-only "$shared" | grep -E ' (cu[A-Z]|(cuda|cublas|cudnn|nvrtc|nvml|nvtx|nccl|nv)[A-Z])'; then
+  echo "FAILED: the shared library needs functions of CUDA, which are found when a program runs, or not"
   failed=1
 fi
 if ! readelf -dW "$shared" | grep -q 'SONAME.*\[libpurlind\?\.so\.0\]'; then

@@ -112,7 +112,7 @@ group! {
 group! {
     /// Allocation in the order of a stream.
     Pools {
-        allocate = "cuMemAllocAsync"(*mut CUdeviceptr, usize, CUstream);
+        allocate = "cuMemAllocFromPoolAsync"(*mut CUdeviceptr, usize, CUmemoryPool, CUstream);
         free = "cuMemFreeAsync"(CUdeviceptr, CUstream);
         default_of = "cuDeviceGetDefaultMemPool"(*mut CUmemoryPool, CUdevice);
         set_access = "cuMemPoolSetAccess"(CUmemoryPool, *const CUmemAccessDesc, usize);

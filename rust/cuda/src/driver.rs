@@ -2,17 +2,21 @@
 
 #![allow(unsafe_code, reason = "the driver is called")]
 
-use std::ffi::c_int;
+use std::ffi::{OsStr, c_int};
+use std::mem;
 
 use cudarc::driver::sys::is_culib_present;
 use purlin_base::sync::{OnceLock, Process};
 use purlin_base::{Error, StatusOr};
 
-use crate::api::Api;
+use crate::api::{Api, ResultCode};
 use crate::err;
+use crate::loader::{is_static, load};
 
 /// 12.2: the first with all entry points, and with the PTX that is shipped.
 const LEAST_VERSION: c_int = 12020;
+/// The library that every driver has.
+const LIBRARY: &str = "libcuda.so.1";
 
 /// See the module.
 pub(crate) struct Driver {
@@ -68,13 +72,13 @@ impl Driver {
         }
         // SAFETY: it opens a library by the names that drivers have.
         if !unsafe { is_culib_present() } {
-            return Err(Error::unavailable(
-                "libcuda.so.1 was not found: install NVIDIA's driver, or add its folder to LD_LIBRARY_PATH",
-            ));
+            return Err(not_loaded());
         }
         // SAFETY: it is there, and a library of that name is a driver.
         let api = unsafe { Api::of_library() }?;
-        let unavailable = |code, what: &str| Error::unavailable(err::error(&api, code, what).message());
+        let unavailable = |code, what: &str| {
+            Error::unavailable(format!("{}; {}", err::error(&api, code, what).message(), what_helps(code)))
+        };
         // SAFETY: this is the first call, as the manual wants.
         match unsafe { (api.base.init)(0) } {
             0 => {}
@@ -100,16 +104,28 @@ impl Driver {
     }
 }
 
-/// Whether this program has no loader that could load a driver or a compiler.
-pub(crate) fn is_static() -> bool {
-    const INTERPRETER: u32 = 3;
-    // SAFETY: it reads the vector that the kernel gave the process.
-    let (first, count) = unsafe { (libc::getauxval(libc::AT_PHDR), libc::getauxval(libc::AT_PHNUM)) };
-    let first = std::ptr::with_exposed_provenance::<libc::Elf64_Phdr>(first as usize);
-    if first.is_null() {
-        return false;
+/// That there is no driver, with what the loader says: there is no such file, or it is none that can be loaded.
+fn not_loaded() -> Error {
+    // SAFETY: a library of that name is a driver, whose initialisers may run at any time.
+    let loaded = unsafe { load(OsStr::new(LIBRARY)) }.map(mem::forget);
+    let why = loaded.err().unwrap_or_else(|| format!("{LIBRARY}: it was not there before"));
+    Error::unavailable(format!(
+        "CUDA's driver cannot be loaded ({why}): install NVIDIA's driver, or add its folder to LD_LIBRARY_PATH"
+    ))
+}
+
+/// What helps a driver that answers the code to its first calls.
+fn what_helps(code: ResultCode) -> &'static str {
+    match code {
+        34 => "this is the stub that programs are linked with: take the folder 'stubs' of CUDA from LD_LIBRARY_PATH",
+        100 => "see whether nvidia-smi lists a GPU, and whether CUDA_VISIBLE_DEVICES hides it",
+        101 => "see whether CUDA_VISIBLE_DEVICES names only GPUs that nvidia-smi lists",
+        802 => "the machine's GPUs are still being started: see whether NVIDIA's fabric manager runs",
+        803 => {
+            "libcuda.so.1 and the driver in the kernel are of different versions: restart the machine after an \
+             update, or see which libcuda.so.1 LD_LIBRARY_PATH has before the driver's"
+        }
+        804 => "libcuda.so.1 is a newer one for other GPUs: take the folder 'compat' of CUDA from LD_LIBRARY_PATH",
+        _ => "see whether nvidia-smi works on this machine",
     }
-    // SAFETY: the kernel has mapped so many headers there, for the life of the process.
-    let headers = unsafe { std::slice::from_raw_parts(first, count as usize) };
-    headers.iter().all(|header| header.p_type != INTERPRETER)
 }

@@ -12,7 +12,7 @@ use std::ffi::{CStr, c_int};
 use std::ptr;
 use std::sync::Arc;
 
-use cudarc::driver::sys::{CUcontext, CUdevice};
+use cudarc::driver::sys::{CUcontext, CUdevice, CUmemoryPool};
 use purlin_base::sync::Mutex;
 use purlin_base::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use purlin_base::{Error, StatusOr};
@@ -38,11 +38,19 @@ pub(crate) struct Gpu {
     pub(crate) events: Arc<EventPool>,
     streams: Vec<Stream>,
     /// `None`: the driver has no pools on it.
-    pub(crate) pools: Option<Pools>,
+    pub(crate) pool: Option<Pool>,
     /// How many submissions there were, on all streams.
     submissions: AtomicU64,
     is_broken: AtomicBool,
     why_broken: Mutex<Option<Error>>,
+}
+
+/// The pool that a GPU has from the beginning. Others may make another one current, which other GPUs need not reach, so
+/// memory is never allocated from the current one.
+#[derive(Clone, Copy)]
+pub(crate) struct Pool {
+    pub(crate) api: Pools,
+    pub(crate) handle: CUmemoryPool,
 }
 
 // SAFETY: handles of the driver may be used from any thread.
@@ -72,7 +80,7 @@ impl Gpu {
             context,
             events: Arc::new(EventPool::new(driver)),
             streams: Vec::new(),
-            pools: None,
+            pool: None,
             submissions: AtomicU64::new(0),
             is_broken: AtomicBool::new(false),
             why_broken: Mutex::new(None),
@@ -83,7 +91,12 @@ impl Gpu {
             gpu.streams.push(Stream::new(api)?);
         }
         drop(current);
-        gpu.pools = api.pools.filter(|_| gpu.attribute(POOLS_SUPPORTED) == Some(1));
+        if let Some(pools) = api.pools.filter(|_| gpu.attribute(POOLS_SUPPORTED) == Some(1)) {
+            let mut pool = ptr::null_mut();
+            // SAFETY: the driver writes a handle.
+            err::check(api, unsafe { (pools.default_of)(&mut pool, device) }, what("asking for the pool of"))?;
+            gpu.pool = Some(Pool { api: pools, handle: pool });
+        }
         Ok(Arc::new(gpu))
     }
 

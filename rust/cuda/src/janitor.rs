@@ -19,7 +19,7 @@ use crate::stream::{Role, SyncPoint};
 /// Memory, or code, that nothing uses any more once some work of GPUs is over.
 pub(crate) enum Garbage {
     Device(Arc<Gpu>, CUdeviceptr, Vec<SyncPoint>),
-    /// Of the driver's pool, which could not be freed in the order of a stream.
+    /// Of the GPU's pool, which could not be freed in the order of a stream.
     Pooled(Arc<Gpu>, CUdeviceptr, Vec<SyncPoint>),
     Host(Arc<Gpu>, *mut c_void),
     /// Code whose kernels nobody has any more.
@@ -42,9 +42,9 @@ impl Garbage {
             }
             Self::Pooled(gpu, address, used) => {
                 used.iter().for_each(SyncPoint::wait);
-                let (Some(pools), _current) = (gpu.pools, gpu.enter().ok()) else { return };
-                // SAFETY: allocated by cuMemAllocAsync; nothing uses it any more.
-                unsafe { (pools.free)(address, gpu.stream(Role::Free).handle()) };
+                let (Some(pool), _current) = (gpu.pool, gpu.enter().ok()) else { return };
+                // SAFETY: allocated by cuMemAllocFromPoolAsync; nothing uses it any more.
+                unsafe { (pool.api.free)(address, gpu.stream(Role::Free).handle()) };
             }
             Self::Host(gpu, address) => {
                 let _current = gpu.enter().ok();
@@ -65,7 +65,8 @@ impl Garbage {
     }
 }
 
-/// See the module. The thread starts with the first memory, and ends when this is dropped, after the last.
+/// See the module. The thread starts with the first garbage, and ends when this is dropped, after the last. Where none
+/// can be made, garbage stays until one can: no thread is held up that did not ask for that.
 pub(crate) struct Janitor {
     driver: &'static Driver,
     shared: Arc<Shared>,
@@ -81,7 +82,8 @@ struct Shared {
 #[derive(Default)]
 struct State {
     garbage: VecDeque<Garbage>,
-    is_freeing: bool,
+    /// How many threads are giving something back.
+    freeing: usize,
     ends: bool,
 }
 
@@ -90,14 +92,24 @@ impl Janitor {
         Self { driver, shared: Arc::default(), thread: Mutex::new(None) }
     }
 
-    /// Returns when all that it took before is given back.
+    /// Returns when all that it took before is given back. Without a thread this one gives it back.
     pub(crate) fn settle(&self) {
         if !self.driver.is_here() {
             return;
         }
-        let mut state = self.shared.state.lock();
-        while state.is_freeing || !state.garbage.is_empty() {
-            state = self.shared.changed.wait(state);
+        loop {
+            let has_thread = self.thread.lock().is_some();
+            if !has_thread && self.shared.free_one() {
+                continue;
+            }
+            let state = self.shared.state.lock();
+            if state.freeing == 0 && state.garbage.is_empty() {
+                return;
+            }
+            // What came meanwhile, and has no thread either, is this one's.
+            if has_thread || state.garbage.is_empty() {
+                drop(self.shared.changed.wait(state));
+            }
         }
     }
 
@@ -106,52 +118,55 @@ impl Janitor {
         if !self.driver.is_here() {
             return std::mem::forget(garbage);
         }
+        self.shared.state.lock().garbage.push_back(garbage);
         let mut thread = self.thread.lock();
         if thread.is_none() {
             let shared = Arc::clone(&self.shared);
             let builder = Builder::new().name("purlin-cuda-mem".to_owned()).stack_size(STACK_SIZE_BYTES);
-            match spawn(builder, move || shared.run()) {
-                Ok(started) => *thread = Some(started),
-                Err(_) => {
-                    drop(thread);
-                    return garbage.free();
-                }
-            }
+            *thread = spawn(builder, move || shared.run()).ok();
         }
         drop(thread);
-        self.shared.state.lock().garbage.push_back(garbage);
         self.shared.changed.notify_all();
     }
 }
 
 impl Shared {
     fn run(&self) {
-        let mut state = self.state.lock();
         loop {
-            if let Some(garbage) = state.garbage.pop_front() {
-                state.is_freeing = true;
-                drop(state);
-                garbage.free();
-                state = self.state.lock();
-                state.is_freeing = false;
-                if state.garbage.is_empty() {
-                    self.changed.notify_all();
+            while self.free_one() {}
+            let state = self.state.lock();
+            if state.garbage.is_empty() {
+                if state.ends {
+                    return;
                 }
-            } else if state.ends {
-                return;
-            } else {
-                state = self.changed.wait(state);
+                drop(self.changed.wait(state));
             }
         }
+    }
+
+    /// Gives the oldest back, if there is one.
+    fn free_one(&self) -> bool {
+        let mut state = self.state.lock();
+        let Some(garbage) = state.garbage.pop_front() else { return false };
+        state.freeing += 1;
+        drop(state);
+        garbage.free();
+        self.state.lock().freeing -= 1;
+        self.changed.notify_all();
+        true
     }
 }
 
 impl Drop for Janitor {
     fn drop(&mut self) {
-        let Some(thread) = self.thread.lock().take() else { return };
+        let thread = self.thread.lock().take();
         if !self.driver.is_here() {
             return std::mem::forget(thread);
         }
+        let Some(thread) = thread else {
+            while self.shared.free_one() {}
+            return;
+        };
         self.shared.state.lock().ends = true;
         self.shared.changed.notify_all();
         if thread.thread().id() != std::thread::current().id() {

@@ -26,6 +26,8 @@ mod janitor;
 mod known;
 mod launch;
 mod limits;
+mod loader;
+mod mapped;
 mod memory;
 #[cfg(all(test, loom))]
 mod model;
@@ -64,11 +66,9 @@ pub use nvrtc::{CompileCache, Compiler, KernelSource, Ptx};
 
 use driver::Driver;
 use gpu::Gpu;
-use janitor::Janitor;
 use memory::{DeviceMemory, Keepers, PinnedMemory, Registration};
 use module::Modules;
 use orders::Orders;
-use pinned::PinnedRanges;
 use pointer::HostMemory;
 use poller::Poller;
 use staging::Staging;
@@ -123,7 +123,7 @@ impl CudaBackend {
     /// is linked statically. `FailedPrecondition`: a child made by `fork` of a process that uses CUDA.
     pub fn new() -> StatusOr<Self> {
         let driver = Driver::get()?;
-        let keepers = Arc::new(Keepers { janitor: Janitor::new(driver), pinned: PinnedRanges::default() });
+        let keepers = Arc::new(Keepers::new(driver));
         let (units, orders) = (Mutex::default(), Orders::default());
         let shared = Arc::new(Shared { driver, units, orders, keepers, modules: Modules::default() });
         Ok(Self { shared, virtual_devices: false, host: purlin_host::HostBackend::new() })
@@ -155,7 +155,8 @@ impl Shared {
         while units.len() <= device {
             let gpu = Gpu::open(self.driver, units.len())?;
             units.iter().for_each(|unit| peer::connect(&unit.gpu, &gpu));
-            let (staging, poller) = (Staging::new(Arc::clone(&gpu)), Poller::new(Arc::clone(&gpu)));
+            let (staging, poller) =
+                (Staging::new(Arc::clone(&gpu), Arc::clone(&self.keepers)), Poller::new(Arc::clone(&gpu)));
             units.push(Arc::new(Unit { gpu, staging, poller }));
         }
         Ok(Arc::clone(&units[device]))

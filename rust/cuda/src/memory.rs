@@ -11,9 +11,11 @@ use std::sync::{Arc, Weak};
 use purlin_base::{Error, StatusOr};
 use purlin_device::backend::{DeviceRange, Extent, Memory, MemoryProperties};
 
+use crate::driver::Driver;
 use crate::err;
 use crate::gpu::Gpu;
 use crate::janitor::{Garbage, Janitor};
+use crate::mapped::MappedBytes;
 use crate::pinned::{Pinned, PinnedRanges};
 use crate::pointer::check_of_gpu;
 use crate::staging::PORTABLE;
@@ -29,6 +31,13 @@ const GRANULE_BYTES: usize = 2 << 20;
 pub(crate) struct Keepers {
     pub(crate) janitor: Janitor,
     pub(crate) pinned: PinnedRanges,
+    pub(crate) mapped: MappedBytes,
+}
+
+impl Keepers {
+    pub(crate) fn new(driver: &'static Driver) -> Self {
+        Self { janitor: Janitor::new(driver), pinned: PinnedRanges::default(), mapped: MappedBytes::default() }
+    }
 }
 
 /// Memory of the GPU, which the host does not reach.
@@ -45,6 +54,8 @@ struct DeviceExtent {
     gpu: Arc<Gpu>,
     keepers: Arc<Keepers>,
     address: usize,
+    /// How many bytes the driver has given for it.
+    size_bytes: usize,
     how: How,
     uses: Uses<SyncPoint>,
 }
@@ -78,20 +89,23 @@ impl DeviceMemory {
     /// That there is no memory, with who has it.
     fn full(&self, error: &Error) -> Error {
         let Some((free, total)) = self.gpu.free_bytes() else { return error.clone() };
+        let own = self.keepers.mapped.of(self.gpu.ordinal);
+        let others = total.saturating_sub(free).saturating_sub(own);
         Error::new(
             error.code(),
             format!(
-                "{}; GPU {} says that {free} of its {total} bytes are free, and what is not of this client is of others \
-                 in this process or on the GPU",
+                "{}; GPU {} says that {free} of its {total} bytes are free: this client has {own}, and others in this \
+                 process or on the GPU have {others}",
                 error.message(),
                 self.gpu.ordinal
             ),
         )
     }
 
-    fn extent(&self, address: usize, how: How) -> Arc<dyn Extent> {
+    fn extent(&self, address: usize, size_bytes: usize, how: How) -> Arc<dyn Extent> {
         let (gpu, keepers) = (Arc::clone(&self.gpu), Arc::clone(&self.keepers));
-        Arc::new(DeviceExtent { gpu, keepers, address, how, uses: Uses::default() })
+        keepers.mapped.add(gpu.ordinal, size_bytes);
+        Arc::new(DeviceExtent { gpu, keepers, address, size_bytes, how, uses: Uses::default() })
     }
 }
 
@@ -118,9 +132,9 @@ impl Memory for DeviceMemory {
         let what = || format!("allocating {bytes} bytes on GPU {}", gpu.ordinal);
         let stream = gpu.stream(Role::Memory).handle();
         let mut address = 0;
-        let mut allocate = || match gpu.pools {
+        let mut allocate = || match gpu.pool {
             // SAFETY: the driver writes an address; freed when the extent is dropped.
-            Some(pools) => unsafe { (pools.allocate)(&mut address, bytes, stream) },
+            Some(pool) => unsafe { (pool.api.allocate)(&mut address, bytes, pool.handle, stream) },
             // SAFETY: as above.
             None => unsafe { (gpu.api().base.allocate)(&mut address, bytes) },
         };
@@ -132,25 +146,25 @@ impl Memory for DeviceMemory {
             code = allocate();
         }
         gpu.check(code, what).map_err(|error| self.full(&error))?;
-        let how = if let Some(pools) = gpu.pools {
+        let how = if let Some(pool) = gpu.pool {
             // From here on, every stream may use it.
             // SAFETY: the stream is ours.
             let code = unsafe { (gpu.api().base.synchronize_stream)(stream) };
             if let Err(error) = gpu.check(code, what) {
                 // SAFETY: allocated in the line above, and nobody has the address.
-                unsafe { (pools.free)(address, stream) };
+                unsafe { (pool.api.free)(address, stream) };
                 return Err(error);
             }
             How::Pool(address)
         } else {
             How::Plain(address)
         };
-        Ok(self.extent((address as usize).next_multiple_of(alignment_bytes), how))
+        Ok(self.extent((address as usize).next_multiple_of(alignment_bytes), bytes, how))
     }
 
     fn import(&self, address: usize, size_bytes: usize) -> StatusOr<Option<Arc<dyn Extent>>> {
         check_of_gpu(&self.gpu, address, size_bytes)?;
-        Ok(Some(self.extent(address, How::Foreign)))
+        Ok(Some(self.extent(address, 0, How::Foreign)))
     }
 }
 
@@ -169,12 +183,13 @@ impl Drop for DeviceExtent {
         if !self.gpu.driver.is_here() {
             return;
         }
+        self.keepers.mapped.remove(self.gpu.ordinal, self.size_bytes);
         let used = self.uses.all();
-        match (self.how, self.gpu.pools) {
-            (How::Pool(address), Some(pools)) => {
+        match (self.how, self.gpu.pool) {
+            (How::Pool(address), Some(pool)) => {
                 let _current = self.gpu.enter().ok();
                 // SAFETY: allocated so; what uses it still, this comes behind.
-                let freed = Stream::free_after(&self.gpu, &used, |stream| unsafe { (pools.free)(address, stream) });
+                let freed = Stream::free_after(&self.gpu, &used, |stream| unsafe { (pool.api.free)(address, stream) });
                 if freed.is_err() {
                     self.keepers.janitor.take(Garbage::Pooled(Arc::clone(&self.gpu), address, used));
                 }

@@ -14,6 +14,7 @@ use crate::api::{Api, Base, ResultCode};
 use crate::driver::Driver;
 use crate::err;
 use crate::gpu::Gpu;
+use crate::memory::Keepers;
 
 /// Behind the handle of an event. loom fails a model that destroys none or one twice.
 pub(crate) struct Flag {
@@ -99,4 +100,9 @@ pub(crate) fn driver() -> &'static Driver {
 /// On such a driver.
 pub(crate) fn gpu() -> Arc<Gpu> {
     Gpu::open(driver(), 0).unwrap_or_else(|error| unreachable!("the driver refuses nothing: {error}"))
+}
+
+/// Of a backend on such a driver.
+pub(crate) fn keepers() -> Arc<Keepers> {
+    Arc::new(Keepers::new(driver()))
 }

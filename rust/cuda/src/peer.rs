@@ -9,9 +9,9 @@ use cudarc::driver::sys::{
     CUmemAccess_flags, CUmemAccessDesc, CUmemLocation, CUmemLocation_st__bindgen_ty_1 as Which, CUmemLocationType,
 };
 
-use crate::api::{Pools, ResultCode};
+use crate::api::ResultCode;
 use crate::err;
-use crate::gpu::Gpu;
+use crate::gpu::{Gpu, Pool};
 
 /// Lets each of the two use the memory of the other, where the hardware can. Where it cannot, or the driver refuses,
 /// nothing is lost but time.
@@ -40,25 +40,19 @@ fn allow(user: &Gpu, owner: &Gpu) {
             return;
         }
     }
-    if let Some(pools) = owner.pools {
-        let code = allow_pool(user, owner, pools);
+    if let Some(pool) = owner.pool {
+        let code = allow_pool(user, pool);
         if code != 0 {
             owner.failed(code, &format!("opening its pool to GPU {}", user.ordinal));
         }
     }
 }
 
-/// Memory of the owner's pool has an access of its own.
-fn allow_pool(user: &Gpu, owner: &Gpu, pools: Pools) -> ResultCode {
-    let mut pool = std::ptr::null_mut();
-    // SAFETY: the driver writes a handle.
-    let code = unsafe { (pools.default_of)(&mut pool, owner.device()) };
-    if code != 0 {
-        return code;
-    }
+/// Memory of a pool has an access of its own.
+fn allow_pool(user: &Gpu, pool: Pool) -> ResultCode {
     let which = Which { id: user.device() };
     let location = CUmemLocation { type_: CUmemLocationType::CU_MEM_LOCATION_TYPE_DEVICE, __bindgen_anon_1: which };
     let access = CUmemAccessDesc { location, flags: CUmemAccess_flags::CU_MEM_ACCESS_FLAGS_PROT_READWRITE };
     // SAFETY: the handle is the driver's, and there is one description.
-    unsafe { (pools.set_access)(pool, &access, 1) }
+    unsafe { (pool.api.set_access)(pool.handle, &access, 1) }
 }

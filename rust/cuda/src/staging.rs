@@ -17,6 +17,8 @@ use purlin_base::sync::Mutex;
 use purlin_device::backend::OperationRunner;
 
 use crate::gpu::Gpu;
+use crate::janitor::Garbage;
+use crate::memory::Keepers;
 
 /// A chunk, in bytes.
 pub(crate) const CHUNK_BYTES: usize = 4 << 20;
@@ -31,6 +33,7 @@ pub(crate) const PORTABLE: u32 = 1;
 /// See the module.
 pub(crate) struct Staging {
     gpu: Arc<Gpu>,
+    keepers: Arc<Keepers>,
     sizes: [Mutex<OfSize>; 2],
 }
 
@@ -65,8 +68,8 @@ impl Chunk {
 }
 
 impl Staging {
-    pub(crate) fn new(gpu: Arc<Gpu>) -> Arc<Self> {
-        Arc::new(Self { gpu, sizes: Default::default() })
+    pub(crate) fn new(gpu: Arc<Gpu>, keepers: Arc<Keepers>) -> Arc<Self> {
+        Arc::new(Self { gpu, keepers, sizes: Default::default() })
     }
 
     /// Memory for a copy, or a part of one, of `size_bytes`. `None`: there is none; [wait](Self::wait_on) for it. The
@@ -98,8 +101,8 @@ impl Staging {
         if is_hopeless || self.gpu.check_whole().is_err() { Err(error) } else { Ok(None) }
     }
 
-    /// Memory beyond what is kept, for a thread that must not wait for what other threads give back. It is freed where
-    /// it is dropped, which takes the driver long, so not by the poller. The context is current.
+    /// Memory beyond what is kept, for a thread that must not wait for what other threads give back. The
+    /// [janitor](crate::janitor) frees it. The context is current.
     ///
     /// # Errors
     /// What the driver says.
@@ -112,7 +115,7 @@ impl Staging {
     fn allocate(&self, is_small: bool) -> StatusOr<Address> {
         let bytes = if is_small { SLAB_BYTES } else { CHUNK_BYTES };
         let mut address = ptr::null_mut();
-        // SAFETY: the driver writes an address; freed in drop() of the chunk or of this.
+        // SAFETY: the driver writes an address; freed when the chunk or this is dropped.
         let code = unsafe { (self.gpu.api().base.allocate_host)(&mut address, bytes, PORTABLE) };
         self.gpu.check(code, || format!("pinning {bytes} bytes to copy through"))?;
         Ok(Address(address))
@@ -148,18 +151,6 @@ impl Staging {
         }
     }
 
-    /// Frees memory that no copy has.
-    fn free(&self, addresses: impl IntoIterator<Item = Address>) {
-        if !self.gpu.driver.is_here() {
-            return;
-        }
-        let _current = self.gpu.enter().ok();
-        for Address(address) in addresses {
-            // SAFETY: made by allocate_host, and no copy has it. What fails here has nobody to be told.
-            unsafe { (self.gpu.api().base.free_host)(address) };
-        }
-    }
-
     fn chunk(self: &Arc<Self>, address: Address, is_small: bool) -> Chunk {
         Chunk { address, is_small, is_kept: true, staging: Arc::clone(self) }
     }
@@ -169,7 +160,7 @@ impl Drop for Chunk {
     fn drop(&mut self) {
         let address = Address(self.address.0);
         if !self.is_kept {
-            return self.staging.free([address]);
+            return self.staging.keepers.janitor.take(Garbage::Host(Arc::clone(&self.staging.gpu), address.0));
         }
         let mut of_size = self.staging.sizes[usize::from(self.is_small)].lock();
         let Some(waiter) = of_size.waiters.pop_front() else { return of_size.idle.push(address) };
@@ -180,8 +171,14 @@ impl Drop for Chunk {
 
 impl Drop for Staging {
     fn drop(&mut self) {
-        for of_size in &self.sizes {
-            self.free(std::mem::take(&mut of_size.lock().idle));
+        if !self.gpu.driver.is_here() {
+            return;
+        }
+        let _current = self.gpu.enter().ok();
+        // The client has ended, which waits for what the janitor does, too.
+        for Address(address) in self.sizes.iter().flat_map(|of_size| std::mem::take(&mut of_size.lock().idle)) {
+            // SAFETY: made by allocate_host, and no copy has it. What fails here has nobody to be told.
+            unsafe { (self.gpu.api().base.free_host)(address) };
         }
     }
 }

@@ -55,7 +55,7 @@ pub(crate) fn free(call: &Call, address: u64) -> Answer {
     broken
 }
 
-/// From the pool, or else from the device's own, in the order of the stream.
+/// From the pool, or else from the device's current one, in the order of the stream.
 pub(crate) fn allocate_async(call: &Call, size_bytes: usize, pool: Option<usize>, stream: usize) -> Answer<u64> {
     let mut state = call.driver.state.lock();
     let (stream, device) = state.working_stream(call.driver, stream)?;
@@ -64,7 +64,7 @@ pub(crate) fn allocate_async(call: &Call, size_bytes: usize, pool: Option<usize>
     if size_bytes == 0 {
         return Err(Code::INVALID_VALUE);
     }
-    let pool = pool.unwrap_or_else(|| state.default_pool(call.driver, device));
+    let pool = pool.unwrap_or_else(|| state.current_pool(call.driver, device));
     let of = state.memory.pool(pool)?.device;
     let (_, made) = state.enqueue(call, stream, Request::new(Work::Nothing))?;
     state.memory.allocate(of, size_bytes as u64, Kind::Pooled(pool), made)
@@ -135,7 +135,8 @@ pub(crate) fn register(call: &Call, address: usize, size_bytes: usize, flags: u3
     state.memory.add_host(bytes, size_bytes as u64, Kind::Registered, device, made).map(|_| ())
 }
 
-/// Pinned memory goes. What still uses it is reported, and reads the pattern of freed memory.
+/// Pinned memory goes when all that the device has is over, as drivers do it. The manual does not say so: what still
+/// uses it at the call is reported, though it ends before.
 pub(crate) fn free_host(call: &Call, address: usize) -> Answer {
     free_host_of(call, address, Kind::Pinned, Code::INVALID_VALUE)
 }
@@ -153,6 +154,9 @@ fn free_host_of(call: &Call, address: usize, kind: Kind, otherwise: Code) -> Ans
     let block = state.memory.live(address as u64).ok().filter(|block| block.kind == kind).cloned().ok_or(otherwise)?;
     state.forbid_while_capturing()?;
     let freed = state.detector.host_stamp(call.entry.name(), thread::label());
+    if kind == Kind::Pinned {
+        state = context::wait_unseen(call, state, block.device).unwrap_or_else(|_| call.driver.state.lock());
+    }
     state.memory.free(address as u64, Arc::clone(&freed))?;
     state.detector.freed(block.life.span, &freed);
     block.bytes.free();

@@ -6,7 +6,7 @@ use crate::boundary::{Answer, Call};
 use crate::code::Code;
 use crate::driver::Driver;
 use crate::state::State;
-use crate::stream::{Kind, Stream, settle};
+use crate::stream::{Kind, Point, Stream, settle};
 use crate::sync::Guard;
 use crate::thread;
 
@@ -140,23 +140,28 @@ pub(crate) fn synchronise(call: &Call) -> Answer {
     Ok(())
 }
 
-/// Waits for all that the device's streams have now. The lock is given up meanwhile.
+/// Waits for all that the device's streams have now, and the host has seen it then. The lock is given up meanwhile.
 pub(crate) fn wait_for_all<'a>(call: &Call, state: Guard<'static, State>, device: usize) -> Answer<Guard<'a, State>>
 where
     'static: 'a,
 {
-    let streams = state.streams.iter().filter(|(_, stream)| stream.device == device);
-    let (points, clocks): (Vec<_>, Vec<_>) = streams
-        .map(|(handle, stream)| {
-            let point = crate::stream::Point { stream: *handle, sequence: stream.tail };
-            (point, stream.clock.clone())
-        })
-        .unzip();
-    let is_over = |state: &State| points.iter().all(|point| state.is_over(*point));
-    let mut state = call.driver.wait_until(state, device, is_over)?;
+    let streams = state.streams.values().filter(|stream| stream.device == device);
+    let clocks: Vec<_> = streams.map(|stream| stream.clock.clone()).collect();
+    let mut state = wait_unseen(call, state, device)?;
     clocks.iter().for_each(|clock| state.detector.host_saw(clock));
     state.memory.synchronised(device);
     Ok(state)
+}
+
+/// As [`wait_for_all`], of which the detector learns nothing: what the manual does not promise orders nothing.
+pub(crate) fn wait_unseen<'a>(call: &Call, state: Guard<'static, State>, device: usize) -> Answer<Guard<'a, State>>
+where
+    'static: 'a,
+{
+    let streams = state.streams.iter().filter(|(_, stream)| stream.device == device);
+    let point = |(handle, stream): (&usize, &Stream)| Point { stream: *handle, sequence: stream.tail };
+    let points: Vec<Point> = streams.map(point).collect();
+    call.driver.wait_until(state, device, |state| points.iter().all(|point| state.is_over(*point)))
 }
 
 /// Kernels of the current context may use memory of that other one.

@@ -63,6 +63,26 @@ impl State {
         self.memory.pools.insert(handle, Pool { device, is_default: true, ..Pool::default() });
         handle
     }
+
+    /// The pool that allocations of the device come from that name none.
+    pub(crate) fn current_pool(&mut self, driver: &Driver, device: usize) -> usize {
+        match self.memory.current_pools.get(&device).copied() {
+            // The device's own follows one that is destroyed.
+            Some(pool) if self.memory.pool(pool).is_ok() => pool,
+            _ => self.default_pool(driver, device),
+        }
+    }
+}
+
+/// From now on that one is the device's current pool, which must be of its memory.
+pub(crate) fn set_current(call: &Call, device: usize, pool: usize) -> Answer {
+    needs_pools(&call.driver.options)?;
+    let mut state = call.driver.state.lock();
+    if state.memory.pool(pool)?.device != device {
+        return Err(Code::INVALID_VALUE);
+    }
+    state.memory.current_pools.insert(device, pool);
+    Ok(())
 }
 
 pub(crate) fn default_of(call: &Call, device: usize) -> Answer<usize> {

@@ -6,7 +6,6 @@
 
 #![allow(unsafe_code, reason = "libraries are loaded")]
 
-use std::error::Error as _;
 use std::ffi::{CStr, OsStr, OsString, c_int, c_void};
 use std::mem;
 use std::os::unix::ffi::OsStrExt;
@@ -17,7 +16,7 @@ use purlin_base::sync::{OnceLock, Process};
 use purlin_base::{Error, StatusOr};
 
 use super::api::Api;
-use crate::driver::is_static;
+use crate::loader::{self, is_static};
 
 /// The names of nvrtc, the newest first. Since 11.3, all of version 11 has that of 11.2.
 const NAMES: [&str; 4] = ["libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so.11.2", "libnvrtc.so"];
@@ -72,7 +71,8 @@ impl Nvrtc {
         check_process()?;
         let mut words = Vec::new();
         for name in names {
-            match load(name) {
+            // SAFETY: the initialisers are those of nvrtc, or of what the caller calls so.
+            match unsafe { loader::load(name) } {
                 Ok(library) => return Self::of(library, name),
                 Err(why) => words.push(why),
             }
@@ -136,17 +136,8 @@ fn path_of(function: *const c_void) -> Option<PathBuf> {
 /// What the loader says.
 fn load_builtins(nvrtc: &Path, (major, minor): (u32, u32)) -> Result<(), String> {
     let path = nvrtc.with_file_name(format!("libnvrtc-builtins.so.{major}.{minor}"));
-    load(path.as_os_str()).map(mem::forget)
-}
-
-/// # Errors
-/// What the loader says, which begins with the name.
-fn load(name: &OsStr) -> Result<Library, String> {
-    // SAFETY: the initialisers are those of nvrtc and its builtins, or of what the caller calls so.
-    unsafe { Library::new(name) }.map_err(|why| match why.source() {
-        Some(words) => words.to_string(),
-        None => format!("{}: {why}", name.display()),
-    })
+    // SAFETY: the initialisers are those of nvrtc's builtins.
+    unsafe { loader::load(path.as_os_str()) }.map(mem::forget)
 }
 
 fn targets(api: &Api) -> Vec<u32> {

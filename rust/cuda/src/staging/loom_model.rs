@@ -6,12 +6,12 @@ use purlin_base::sync::atomic::{AtomicUsize, Ordering};
 use purlin_base::sync::explore;
 
 use super::{Chunk, Staging};
-use crate::model::{Output, gpu};
+use crate::model::{Output, gpu, keepers};
 
 #[test]
 fn a_copy_that_finds_no_chunk_gets_the_one_that_comes_back() {
     explore("a chunk is given back against a copy that finds none", None, || {
-        let staging = Staging::new(gpu());
+        let staging = Staging::new(gpu(), keepers());
         let first = staging.take(1).unwrap().unwrap();
         let (memory, served) = (Watched::new(Output::new()), Watched::new(AtomicUsize::new(0)));
         memory.write();

@@ -3,10 +3,15 @@
 
 #![allow(unsafe_code, reason = "processes are made by fork")]
 
-use purlin::{RawBuffer, StatusCode};
+use std::sync::Arc;
+
+use purlin::backend::{Access, Launch};
+use purlin::{LaunchOptions, RawBuffer, StatusCode};
 use purlin_cuda::CudaBackend;
 use purlin_fakecuda::{Driver, Options, process};
 
+use crate::graphs::{self, twenty};
+use crate::launches::{fill, start};
 use crate::support::*;
 
 #[test]
@@ -18,6 +23,13 @@ fn a_child_of_fork_is_refused_before_any_call() {
             write(&blocks[0], &pattern(4096, 1)).unwrap();
             let pages = vec![0_u8; 1 << 16];
             let mut mapping = Some(session.client.dma_map(pages.as_ptr(), pages.len()).unwrap());
+            // Code that is loaded, alone and as a graph, which is made at the second launch.
+            let device = session.client.devices().swap_remove(0);
+            let (kernel, list) = (fill(&device, 1, 4096).unwrap(), twenty());
+            let of_list = blocks[0].slice(0, 80).unwrap();
+            (0..3).for_each(|_| outcome(&graphs::launch(session, &list, &of_list, &[])).unwrap());
+            assert_eq!(session.driver.control.calls("cuGraphLaunch"), 2);
+            let mut code = Some((kernel, list));
             let held = Held::new(&session.driver);
             let pending = copy(&blocks[1], &blocks[0], &[]);
             // Dropped in the child, which has copies of all of this.
@@ -38,6 +50,22 @@ fn a_child_of_fork_is_refused_before_any_call() {
                     let event = copy(&blocks[from], &blocks[to], &[]);
                     assert_eq!(event.error().map(|error| error.code()), Some(refused), "copy {from} to {to}");
                 }
+                // Of code that is loaded, and of other code, which the driver would have to compile.
+                for words in [1, 2] {
+                    let error = fill(&device, words, 4096).map(drop).unwrap_err();
+                    assert_eq!(error.code(), refused, "{error}");
+                }
+                let (kernel, list) = code.take().unwrap();
+                let options = LaunchOptions::default();
+                let launch = |list: &Arc<dyn Launch>| {
+                    // SAFETY: nothing else uses the block.
+                    unsafe { device.launch(Arc::clone(list), &[(Access::Write, &of_list)], &options) }
+                };
+                for launched in [start(&kernel, &[&blocks[0]], &options), launch(&list), launch(&twenty())] {
+                    assert_eq!(launched.unwrap_err().code(), refused, "a launch");
+                }
+                // The last that have this code.
+                drop((kernel, list));
                 let more = vec![0_u8; 4096];
                 assert_eq!(session.client.dma_map(more.as_ptr(), 4096).unwrap_err().code(), refused);
                 assert_eq!(shut_down(&session.client).unwrap_err().code(), refused);

@@ -46,7 +46,7 @@ pub(crate) const ENTRIES: [&str; 49] = [
     "cuEventRecord",
     "cuEventQuery",
     "cuMemGetInfo_v2",
-    "cuMemAllocAsync",
+    "cuMemAllocFromPoolAsync",
     "cuMemFreeAsync",
     "cuMemHostAlloc",
     "cuMemFreeHost",

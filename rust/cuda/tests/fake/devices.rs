@@ -44,6 +44,9 @@ fn bytes_go_from_every_space_of_four_gpus_to_every_other() {
         assert_eq!(session.driver.control.calls("cuMemPoolSetAccess"), 12);
         every_pair(&session);
         let beside = client(4).unwrap();
+        // What is open to others stays so, and pools are opened again all the same.
+        assert_eq!(session.driver.control.calls("cuCtxEnablePeerAccess"), 24);
+        assert_eq!(session.driver.control.calls("cuMemPoolSetAccess"), 24);
         shut_down(&beside).unwrap();
         drop(beside);
         session.end();

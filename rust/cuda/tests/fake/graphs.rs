@@ -16,7 +16,7 @@ const COMMANDS: usize = 20;
 const BYTES: usize = 4 * COMMANDS;
 
 /// Word `at` of a block becomes `at`, and the last a copy of the first.
-fn twenty() -> Arc<dyn Launch> {
+pub(crate) fn twenty() -> Arc<dyn Launch> {
     let place = |at: usize| Place { range: 0, offset_bytes: 4 * at };
     let fill = |at| Command::Fill { to: place(at), size_bytes: 4, pattern: FillPattern::Word(at as u32) };
     let copy = Command::Copy { from: place(0), to: place(COMMANDS - 1), size_bytes: 4 };
@@ -27,7 +27,7 @@ fn expected() -> Vec<u8> {
     (0..COMMANDS as u32).map(|at| if at == COMMANDS as u32 - 1 { 0 } else { at }).flat_map(u32::to_ne_bytes).collect()
 }
 
-fn launch(session: &Session, list: &Arc<dyn Launch>, block: &RawBuffer, after: &[Event]) -> Event {
+pub(crate) fn launch(session: &Session, list: &Arc<dyn Launch>, block: &RawBuffer, after: &[Event]) -> Event {
     let options = LaunchOptions { dependencies: after, ..LaunchOptions::default() };
     let ranges = [(Access::Write, block)];
     // SAFETY: callers order what uses the block by `after`.

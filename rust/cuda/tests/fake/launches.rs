@@ -17,7 +17,7 @@ use purlin_fakecuda::{Options, process};
 use crate::calls::{BUT, counted, quiet};
 use crate::support::*;
 
-const FILL: &str = include_str!("../../../../tests/ptx/kernels/fill.ptx");
+pub(crate) const FILL: &str = include_str!("../../../../tests/ptx/kernels/fill.ptx");
 const MOMENTUM: &str = include_str!("../../../../tests/ptx/kernels/momentum.ptx");
 const SOFTMAX: &str = include_str!("../../../../tests/ptx/kernels/softmax.ptx");
 
@@ -31,7 +31,7 @@ pub(crate) fn spec(ptx: &str, name: &str, operands: u32, values: &[&[u8]]) -> Ke
 }
 
 /// An operand that is written.
-fn written(size_bytes: usize) -> KernelOperand {
+pub(crate) fn written(size_bytes: usize) -> KernelOperand {
     KernelOperand { access: OperandAccess::Write, size_bytes }
 }
 

@@ -3,12 +3,14 @@
 //! Each test has a process of its own, because a driver is found once and a device that broke stays so.
 
 mod arrays;
+mod beside;
 mod broken;
 mod calls;
 mod children;
 mod codes;
 mod compile;
 mod compile_cache;
+mod contexts;
 mod devices;
 mod graphs;
 mod heap;

@@ -14,14 +14,22 @@ fn out_of_memory_is_a_report_with_what_the_driver_says() {
     let options = Options { memory_bytes: 64 << 20, ..Options::default() };
     process::run("memory::out_of_memory_is_a_report_with_what_the_driver_says", &options, || {
         Session::with(1, |session| {
+            let stranger = Stranger::on(0);
+            let theirs = stranger.allocate(10 << 20);
+            // Of what this client had before, nothing is its own any more.
+            drop(session.block(0, "device", 42 << 20));
+            session.client.devices()[0].default_memory_space().trim();
             let kept = session.block(0, "device", 40 << 20);
             let error = block(&session.client, 0, "device", 40 << 20).unwrap_err();
             assert_eq!(error.code(), StatusCode::ResourceExhausted);
-            let total = (64 << 20).to_string();
-            for words in ["CUDA_ERROR_OUT_OF_MEMORY (2)", "GPU 0 says that", &total, "cuda:0/device", "others"] {
+            let [free, total, own, others] = [14, 64, 40, 10].map(|mebi| mebi << 20);
+            let says = format!("GPU 0 says that {free} of its {total} bytes are free: this client has {own}, and");
+            let of_others = format!("others in this process or on the GPU have {others}");
+            for words in ["CUDA_ERROR_OUT_OF_MEMORY (2)", &says, &of_others, "cuda:0/device"] {
                 assert!(error.message().contains(words), "'{words}' in: {error}");
             }
             drop(kept);
+            stranger.free(theirs);
             let again = session.block(0, "device", 40 << 20);
             write(&again, &pattern(40 << 20, 1)).unwrap();
         });
@@ -34,7 +42,7 @@ fn without_pools_everything_works() {
     process::run("memory::without_pools_everything_works", &options, || {
         assert_eq!(scenario::run(), Ok(()));
         let driver = purlin_fakecuda::Driver::open();
-        assert_eq!((driver.control.calls("cuMemAllocAsync"), driver.control.calls("cuMemFreeAsync")), (0, 0));
+        assert_eq!((driver.control.calls("cuMemAllocFromPoolAsync"), driver.control.calls("cuMemFreeAsync")), (0, 0));
         assert!(driver.control.calls("cuMemAlloc_v2") > 0);
         nothing_is_left(&driver);
         driver.control.no_reports();
@@ -58,6 +66,138 @@ fn without_pools_a_caller_does_not_wait_for_the_gpu_to_give_memory_back() {
             outcome(&pending).unwrap();
             until(|| "the memory is not freed".to_owned(), || session.driver.control.calls("cuMemFree_v2") == 1);
         });
+    });
+}
+
+/// The driver frees pinned memory when the GPU has nothing to do.
+#[test]
+fn a_caller_does_not_wait_for_the_gpu_to_give_pinned_memory_back() {
+    let name = "memory::a_caller_does_not_wait_for_the_gpu_to_give_pinned_memory_back";
+    process::run(name, &Options::default(), || {
+        Session::with(1, |session| {
+            let (from, to) = (session.block(0, "pinned_host", 64), session.block(0, "device", 64));
+            // Extents of their own: one that is freed with its block, and one that is trimmed.
+            let unused = [40, 42].map(|mebi| session.block(0, "pinned_host", mebi << 20));
+            let pinned_bytes = || session.driver.control.ledger("pinned_bytes");
+            let before = pinned_bytes();
+            let held = Held::new(&session.driver);
+            let pending = copy(&from, &to, &[]);
+            drop(unused);
+            session.client.devices()[0].memory_space("pinned_host").unwrap().trim();
+            assert!(!pending.is_ready());
+            assert_eq!(pinned_bytes(), before);
+            drop(held);
+            outcome(&pending).unwrap();
+            until(|| format!("{before} bytes, then {}", pinned_bytes()), || pinned_bytes() == before - (82 << 20));
+        });
+    });
+}
+
+#[test]
+fn small_copies_go_through_slabs_and_larger_ones_through_chunks() {
+    let name = "memory::small_copies_go_through_slabs_and_larger_ones_through_chunks";
+    process::run(name, &Options::default(), || {
+        for is_read in [false, true] {
+            Session::with(1, |session| {
+                let block = session.block(0, "device", (64 << 10) + 1);
+                if is_read {
+                    // From pinned memory, so that nothing is there to copy through.
+                    let pinned = session.block(0, "pinned_host", block.size_bytes());
+                    write(&pinned, &pattern(block.size_bytes(), 1)).unwrap();
+                    outcome(&copy(&pinned, &block, &[])).unwrap();
+                }
+                // How much is pinned for the first copy of so many bytes, and for the next.
+                let pinned_for = |bytes: usize| {
+                    let part = block.slice(0, bytes).unwrap();
+                    [0, 1].map(|_| {
+                        let before = session.driver.control.ledger("pinned_bytes");
+                        if is_read {
+                            drop(read(&part).unwrap())
+                        } else {
+                            write(&part, &pattern(bytes, 1)).unwrap()
+                        }
+                        session.driver.control.ledger("pinned_bytes") - before
+                    })
+                };
+                assert_eq!(pinned_for(64 << 10), [64 << 10, 0]);
+                assert_eq!(pinned_for(1), [0, 0]);
+                assert_eq!(pinned_for((64 << 10) + 1), [4 << 20, 0]);
+            });
+        }
+    });
+}
+
+/// A filler that gets no chunk waits for one to come back, which none does while the GPU is held: the others go on.
+#[test]
+fn several_tasks_fill_an_upload() {
+    process::run("memory::several_tasks_fill_an_upload", &Options::default(), || {
+        Session::with(1, |session| {
+            let (block, bytes) = (session.block(0, "device", 17 << 20), pattern(17 << 20, 6));
+            let calls = || session.driver.control.calls("cuMemcpyHtoDAsync_v2");
+            let held = Held::new(&session.driver);
+            session.driver.control.reset_calls();
+            session.driver.control.set_faults("cuMemHostAlloc:2:2");
+            // SAFETY: the bytes stay until the event, which outcome() waits for or fails the process.
+            let up = unsafe { block.copy_from_host(bytes.as_ptr(), 0, bytes.len(), &[]) };
+            until(|| format!("{} chunks are filled", calls()), || calls() == 5);
+            drop(held);
+            outcome(&up).unwrap();
+            assert!(read(&block).unwrap() == bytes);
+        });
+    });
+}
+
+/// While `body` runs, this process gets no memory from the system, and so no thread. No thread has ended before, whose
+/// stack another one would get.
+fn without_threads(body: impl FnOnce()) {
+    let mut usual = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: it writes the limit.
+    assert_eq!(unsafe { libc::getrlimit(libc::RLIMIT_AS, &mut usual) }, 0);
+    // SAFETY: it reads the limit.
+    assert_eq!(unsafe { libc::setrlimit(libc::RLIMIT_AS, &libc::rlimit { rlim_cur: 1, ..usual }) }, 0);
+    body();
+    // SAFETY: as above.
+    assert_eq!(unsafe { libc::setrlimit(libc::RLIMIT_AS, &usual) }, 0);
+}
+
+/// Has two extents of pinned memory, of 40 and 42 MiB, the first of which is trimmed where no thread can be made.
+fn trimmed_without_a_thread(name: &str, then: impl FnOnce(Session, RawBuffer)) {
+    if ["ASAN_OPTIONS", "TSAN_OPTIONS"].iter().any(|name| std::env::var_os(name).is_some()) {
+        return eprintln!("{name}: skipped: sanitizers need memory at any time");
+    }
+    process::run(name, &Options::default(), || {
+        let session = Session::new(1);
+        let [first, second] = [40, 42].map(|mebi| session.block(0, "pinned_host", mebi << 20));
+        let space = session.client.devices()[0].memory_space("pinned_host").unwrap();
+        without_threads(|| {
+            drop(first);
+            space.trim();
+        });
+        drop(space);
+        assert_eq!((session.driver.control.ledger("pinned_bytes"), threads()), (82 << 20, vec![]));
+        then(session, second);
+    });
+}
+
+#[test]
+fn memory_is_given_back_later_where_no_thread_can_be_made() {
+    let name = "memory::memory_is_given_back_later_where_no_thread_can_be_made";
+    trimmed_without_a_thread(name, |session, other| {
+        drop(other);
+        session.client.devices()[0].memory_space("pinned_host").unwrap().trim();
+        let pinned_bytes = || session.driver.control.ledger("pinned_bytes");
+        until(|| format!("{} bytes are left", pinned_bytes()), || pinned_bytes() == 0);
+        session.end();
+    });
+}
+
+#[test]
+fn an_allocation_that_finds_no_memory_gives_back_what_no_thread_could() {
+    let name = "memory::an_allocation_that_finds_no_memory_gives_back_what_no_thread_could";
+    trimmed_without_a_thread(name, |session, _other| {
+        let error = block(&session.client, 0, "device", 1 << 50).unwrap_err();
+        assert_eq!(error.code(), StatusCode::ResourceExhausted, "{error}");
+        assert_eq!((session.driver.control.ledger("pinned_bytes"), threads()), (42 << 20, vec![]));
     });
 }
 

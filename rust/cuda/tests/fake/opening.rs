@@ -41,9 +41,27 @@ fn without_a_driver_it_says_where_one_is_looked_for() {
     let nowhere = |command: &mut Command| _ = command.env_remove("LD_LIBRARY_PATH").current_dir("/");
     process::run_with(name, nowhere, || {
         if !has_another_driver(name) {
-            unavailable(&["libcuda.so.1", "install NVIDIA's driver", "LD_LIBRARY_PATH"]);
+            let words = "(libcuda.so.1: cannot open shared object file: No such file or directory)";
+            unavailable(&[words, "install NVIDIA's driver", "LD_LIBRARY_PATH"]);
         }
     });
+}
+
+#[test]
+fn a_driver_that_cannot_be_loaded_is_told_why() {
+    let name = "opening::a_driver_that_cannot_be_loaded_is_told_why";
+    let folder = env::temp_dir().join(format!("purlin-empty-driver-{}", std::process::id()));
+    let prepare = |command: &mut Command| {
+        fs::create_dir_all(&folder).unwrap();
+        fs::write(folder.join("libcuda.so.1"), "").unwrap();
+        command.env("LD_LIBRARY_PATH", &folder).current_dir("/");
+    };
+    process::run_with(name, prepare, || {
+        if !has_another_driver(name) {
+            unavailable(&["CUDA's driver cannot be loaded (", "/libcuda.so.1: file too short)"]);
+        }
+    });
+    fs::remove_dir_all(&folder).unwrap();
 }
 
 #[test]
@@ -73,9 +91,38 @@ fn an_old_driver_is_told_how_old() {
 }
 
 #[test]
+fn the_least_driver_is_enough() {
+    let options = Options { driver_version: 12_020, ..Options::default() };
+    process::run("opening::the_least_driver_is_enough", &options, || {
+        Session::with(1, |session| write(&session.block(0, "device", 64), &pattern(64, 1)).unwrap());
+    });
+}
+
+#[test]
 fn without_a_device_there_is_no_client() {
     process::run("opening::without_a_device_there_is_no_client", &Options { devices: 0, ..Options::default() }, || {
-        unavailable(&["CUDA_ERROR_NO_DEVICE (100)"]);
+        unavailable(&["CUDA_ERROR_NO_DEVICE (100)", "nvidia-smi", "CUDA_VISIBLE_DEVICES"]);
+    });
+}
+
+#[test]
+fn a_driver_that_does_not_begin_is_told_what_helps() {
+    process::run("opening::a_driver_that_does_not_begin_is_told_what_helps", &Options::default(), || {
+        for (code, what) in [
+            (34, "the folder 'stubs'"),
+            (100, "CUDA_VISIBLE_DEVICES"),
+            (101, "CUDA_VISIBLE_DEVICES"),
+            (802, "fabric manager"),
+            (803, "of different versions"),
+            (804, "the folder 'compat'"),
+            (999, "nvidia-smi"),
+            (4711, "nvidia-smi"),
+        ] {
+            forked(what, || {
+                Driver::open().control.set_faults(&format!("cuInit:0:{code}"));
+                unavailable(&["CUDA's driver cannot be initialised", &code.to_string(), what]);
+            });
+        }
     });
 }
 

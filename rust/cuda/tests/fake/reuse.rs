@@ -4,9 +4,10 @@
 
 use std::thread;
 
-use purlin::{Event, RawBuffer};
+use purlin::{Event, LaunchOptions, RawBuffer};
 use purlin_fakecuda::{Options, process};
 
+use crate::launches::{fill, start};
 use crate::support::*;
 
 const BYTES: usize = 4096;
@@ -58,6 +59,32 @@ fn a_thousand_steps_take_the_memory_of_one_without_pools() {
     let options = Options { memory_bytes: 192 << 20, without_pools: true, ..Options::default() };
     process::run("reuse::a_thousand_steps_take_the_memory_of_one_without_pools", &options, || {
         Session::with(1, |session| _ = peak_of_a_thousand_steps(session));
+    });
+}
+
+#[test]
+fn a_thousand_kernels_take_the_memory_of_one() {
+    let options = Options { memory_bytes: 192 << 20, ..Options::default() };
+    process::run("reuse::a_thousand_kernels_take_the_memory_of_one", &options, || {
+        Session::with(1, |session| {
+            let device = &session.client.devices()[0];
+            let (space, kernel) = (device.default_memory_space(), fill(device, 7, BYTES).unwrap());
+            drop(session.block(0, "device", 64 * MEBI));
+            let held = Held::new(&session.driver);
+            let done: Vec<Event> = (0..1000)
+                .map(|step| {
+                    let block = RawBuffer::allocate(&space, 64 * MEBI).unwrap();
+                    // On each stream in turn: a block passes from one to the next.
+                    let options = LaunchOptions { stream: (step % 4) as u8, ..LaunchOptions::default() };
+                    start(&kernel, &[&block.slice(0, BYTES).unwrap()], &options).unwrap()
+                })
+                .collect();
+            let peak = space.stats().peak_bytes_in_use;
+            assert!(peak <= 65 * MEBI as u64, "{peak} bytes");
+            assert!(done.iter().all(|done| !done.is_ready()));
+            drop(held);
+            done.iter().for_each(|done| outcome(done).unwrap());
+        });
     });
 }
 

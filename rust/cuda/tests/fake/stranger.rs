@@ -21,8 +21,9 @@ pub(crate) struct Stranger {
 impl Stranger {
     pub(crate) fn on(device: c_int) -> Self {
         let (driver, mut context) = (Driver::open(), 0);
-        // SAFETY: the driver writes a handle; released in drop().
-        assert_eq!(unsafe { (driver.cuda.cuDevicePrimaryCtxRetain)(&mut context, device) }, 0);
+        // SAFETY: the driver may be initialised again, and writes a handle; released in drop().
+        let codes = unsafe { [(driver.cuda.cuInit)(0), (driver.cuda.cuDevicePrimaryCtxRetain)(&mut context, device)] };
+        assert_eq!(codes, [0; 2]);
         Self { driver, device, context }
     }
 
@@ -34,6 +35,26 @@ impl Stranger {
             [set, call(), (self.driver.cuda.cuCtxSetCurrent)(0)]
         };
         assert_eq!(codes, [0; 3]);
+    }
+
+    /// The context is current on this thread from now on.
+    pub(crate) fn enter(&self) {
+        // SAFETY: the context is retained.
+        assert_eq!(unsafe { (self.driver.cuda.cuCtxSetCurrent)(self.context) }, 0);
+    }
+
+    /// No context is current on this thread any more.
+    pub(crate) fn leave(&self) {
+        // SAFETY: null is no context.
+        assert_eq!(unsafe { (self.driver.cuda.cuCtxSetCurrent)(0) }, 0);
+    }
+
+    /// Whether the context is current on this thread.
+    pub(crate) fn is_here(&self) -> bool {
+        let mut current = 0;
+        // SAFETY: the driver writes a handle.
+        assert_eq!(unsafe { (self.driver.cuda.cuCtxGetCurrent)(&mut current) }, 0);
+        current == self.context
     }
 
     pub(crate) fn allocate(&self, bytes: usize) -> *mut u8 {
@@ -59,6 +80,60 @@ impl Stranger {
     pub(crate) fn free_host(&self, address: *mut u8) {
         // SAFETY: as in free().
         self.call(|| unsafe { (self.driver.cuda.cuMemFreeHost)(address.cast()) });
+    }
+
+    /// Makes a pool of the GPU, which others do not reach, its current one.
+    pub(crate) fn make_pool_current(&self) -> usize {
+        // CUmemPoolProps: pinned memory of a device.
+        let (mut pool, mut properties) = (0, [0_u32; 22]);
+        (properties[0], properties[2], properties[3]) = (1, 1, self.device.cast_unsigned());
+        let cuda = &self.driver.cuda;
+        // SAFETY: the driver reads properties, and writes a handle.
+        self.call(|| unsafe { (cuda.cuMemPoolCreate)(&mut pool, properties.as_ptr().cast()) });
+        // SAFETY: the pool is there.
+        self.call(|| unsafe { (cuda.cuDeviceSetMemPool)(self.device, pool) });
+        pool
+    }
+
+    pub(crate) fn destroy_pool(&self, pool: usize) {
+        // SAFETY: tests destroy what make_pool_current() returned, once.
+        self.call(|| unsafe { (self.driver.cuda.cuMemPoolDestroy)(pool) });
+    }
+
+    /// Launches `fill_64` of the PTX on the legacy default stream, which fills eight bytes there. The module.
+    pub(crate) fn fill(&self, ptx: &str, address: *mut u8) -> usize {
+        let (mut module, mut function) = (0, 0);
+        let ptx = [ptx.as_bytes(), b"\0"].concat();
+        let (mut address, mut value, mut count) = (address.addr() as u64, 0_u64, 1_u64);
+        let mut values = [(&raw mut address).cast(), (&raw mut value).cast(), (&raw mut count).cast()];
+        let cuda = &self.driver.cuda;
+        // SAFETY: the driver writes handles, reads PTX that ends in a null, and copies the values.
+        self.call(|| unsafe { (cuda.cuModuleLoadData)(&mut module, ptx.as_ptr().cast()) });
+        // SAFETY: as above.
+        self.call(|| unsafe { (cuda.cuModuleGetFunction)(&mut function, module, c"fill_64".as_ptr()) });
+        let nothing = std::ptr::null_mut();
+        // SAFETY: as above.
+        self.call(|| unsafe { (cuda.cuLaunchKernel)(function, 1, 1, 1, 1, 1, 1, 0, 0, values.as_mut_ptr(), nothing) });
+        module
+    }
+
+    /// Whether all of the legacy default stream is over.
+    pub(crate) fn is_idle(&self) -> bool {
+        let mut code = 0;
+        self.call(|| {
+            // SAFETY: it asks for a stream that each context has.
+            code = unsafe { (self.driver.cuda.cuStreamQuery)(0) };
+            0
+        });
+        code == 0
+    }
+
+    /// Waits for the legacy default stream, and unloads what was loaded for it.
+    pub(crate) fn unload(&self, module: usize) {
+        // SAFETY: it waits for a stream that each context has.
+        self.call(|| unsafe { (self.driver.cuda.cuStreamSynchronize)(0) });
+        // SAFETY: fill() has loaded it, and nothing of it runs any more.
+        self.call(|| unsafe { (self.driver.cuda.cuModuleUnload)(module) });
     }
 
     /// Kind and device of an address, as the driver has them: 1 and 2 are the host and a device, 0 is neither.

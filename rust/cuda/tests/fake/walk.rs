@@ -52,7 +52,9 @@ fn one_failing_call_about_memory_leaves_nothing() {
 #[test]
 fn one_call_without_memory_leaves_nothing() {
     process::run("walk::one_call_without_memory_leaves_nothing", &Options::default(), || {
-        for entry in ["cuMemAllocAsync", "cuMemHostAlloc", "cuEventCreate", "cuStreamCreate", "cuMemHostRegister_v2"] {
+        for entry in
+            ["cuMemAllocFromPoolAsync", "cuMemHostAlloc", "cuEventCreate", "cuStreamCreate", "cuMemHostRegister_v2"]
+        {
             walk(entry, 2, 3);
         }
     });

@@ -94,6 +94,7 @@ table! {
         cuMemGetAddressRange_v2(*mut Address, *mut usize, Address);
         cuPointerGetAttributes(c_uint, *const c_uint, *mut *mut c_void, Address);
         cuDeviceGetDefaultMemPool(*mut Handle, c_int);
+        cuDeviceSetMemPool(c_int, Handle);
         cuMemPoolCreate(*mut Handle, *const c_void);
         cuMemPoolDestroy(Handle);
         cuMemPoolSetAttribute(Handle, c_uint, *mut c_void);

@@ -40,9 +40,10 @@ const WANTED: &str = "
 ";
 
 /// The older name of cuEventElapsedTime_v2, cuModuleLoadData, which cudarc calls, cuGraphGetNodes, which finds the node
-/// that cuGraphExecKernelNodeSetParams_v2 wants, and cuMemsetD16Async, by which programs fill with patterns of two
-/// bytes.
-const BESIDES: [&str; 4] = ["cuEventElapsedTime", "cuModuleLoadData", "cuGraphGetNodes", "cuMemsetD16Async"];
+/// that cuGraphExecKernelNodeSetParams_v2 wants, cuMemsetD16Async, by which programs fill with patterns of two bytes, and
+/// cuDeviceSetMemPool, by which they choose the pool of cuMemAllocAsync.
+const BESIDES: [&str; 5] =
+    ["cuEventElapsedTime", "cuModuleLoadData", "cuGraphGetNodes", "cuMemsetD16Async", "cuDeviceSetMemPool"];
 
 #[test]
 fn every_entry_point_that_was_wanted_is_there() {

@@ -229,6 +229,7 @@ fn call_by_name(gpu: &Driver, name: &str) -> u32 {
         cuMemHostAlloc(ptr::null_mut(), 0, 0) cuMemFreeHost(null) cuMemHostRegister_v2(null, 0, 0)
         cuMemHostUnregister(null) cuMemGetAddressRange_v2(ptr::null_mut(), ptr::null_mut(), 0)
         cuPointerGetAttributes(0, ptr::null(), ptr::null_mut(), 0) cuDeviceGetDefaultMemPool(ptr::null_mut(), 0)
+        cuDeviceSetMemPool(0, 0)
         cuMemPoolCreate(ptr::null_mut(), none) cuMemPoolDestroy(0) cuMemPoolSetAttribute(0, 0, null)
         cuMemPoolGetAttribute(0, 0, null) cuMemPoolTrimTo(0, 0) cuMemPoolSetAccess(0, none, 0)
         cuMemcpyHtoDAsync_v2(0, none, 0, 0) cuMemcpyDtoHAsync_v2(null, 0, 0, 0) cuMemcpyDtoDAsync_v2(0, 0, 0, 0)

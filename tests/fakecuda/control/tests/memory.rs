@@ -95,6 +95,14 @@ fn free_waits_for_the_context() {
         gpu.record(event, stream);
         gpu.free(other);
         assert_eq!(cu!(gpu, cuEventQuery(event)), 0, "it is over");
+        let pinned = gpu.pinned(64);
+        for _ in 0..8 {
+            gpu.fill(one, 1, 64, stream);
+        }
+        gpu.record(event, stream);
+        pinned.free();
+        assert_eq!(cu!(gpu, cuEventQuery(event)), 0, "it is over");
+        gpu.sync_all();
         gpu.free(one);
         ok!(gpu, cuEventDestroy_v2(event));
         ok!(gpu, cuStreamDestroy_v2(stream));
@@ -196,6 +204,34 @@ fn a_thousand_cycles_on_one_stream_need_one_block() {
         assert_eq!(free_bytes(&gpu), 128 * MIB);
         gpu.sync(stream);
         ok!(gpu, cuStreamDestroy_v2(stream));
+        gpu.end();
+    });
+}
+
+#[test]
+fn allocations_that_name_no_pool_come_from_the_current_one() {
+    process::run("allocations_that_name_no_pool_come_from_the_current_one", &Options::default(), || {
+        let gpu = Session::new();
+        let (mut own, mut pool) = (0, 0);
+        ok!(gpu, cuDeviceGetDefaultMemPool(&mut own, 0));
+        ok!(gpu, cuMemPoolCreate(&mut pool, pool_of(0).as_ptr().cast()));
+        assert_eq!(cu!(gpu, cuDeviceSetMemPool(1, pool)), 1, "it is of another device");
+        ok!(gpu, cuDeviceSetMemPool(0, pool));
+        let pool_of = |address| {
+            let (mut found, asked) = (0_usize, [17]);
+            let mut answers = [ptr::from_mut(&mut found).cast()];
+            ok!(gpu, cuPointerGetAttributes(1, asked.as_ptr(), answers.as_mut_ptr(), address));
+            found
+        };
+        let first = gpu.allocate_async(64, 0);
+        ok!(gpu, cuMemPoolDestroy(pool));
+        // The device's own is the current one again.
+        let second = gpu.allocate_async(64, 0);
+        assert_eq!([pool_of(first), pool_of(second)], [pool, own]);
+        for memory in [first, second] {
+            ok!(gpu, cuMemFreeAsync(memory, 0));
+        }
+        gpu.sync_all();
         gpu.end();
     });
 }

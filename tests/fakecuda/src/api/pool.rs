@@ -20,6 +20,11 @@ extern "C" fn cuDeviceGetDefaultMemPool(pool: Out<usize>, device: c_int) -> u32 
 }
 
 #[unsafe(no_mangle)]
+extern "C" fn cuDeviceSetMemPool(device: c_int, pool: usize) -> u32 {
+    call(Entry::cuDeviceSetMemPool, |call| pool_call::set_current(call, ordinal(call.driver, device)?, pool))
+}
+
+#[unsafe(no_mangle)]
 extern "C" fn cuMemPoolCreate(pool: Out<usize>, properties: In<Properties>) -> u32 {
     call(Entry::cuMemPoolCreate, |call| {
         pool.required()?;

@@ -84,6 +84,8 @@ pub(crate) struct Memory {
     spaces: Vec<Space>,
     pub(crate) blocks: BTreeMap<u64, Block>,
     pub(crate) pools: HashMap<usize, Pool>,
+    /// By device, where the program has set one.
+    pub(crate) current_pools: HashMap<usize, usize>,
     size_bytes: u64,
     /// Freed blocks stay.
     remembers: bool,
@@ -114,6 +116,7 @@ impl Memory {
             spaces: (0..options.devices).map(space).collect(),
             blocks: BTreeMap::new(),
             pools: HashMap::new(),
+            current_pools: HashMap::new(),
             size_bytes: options.memory_bytes,
             remembers: options.detector,
             nothing: Arc::new(Bytes::of_device(0)),
