@@ -107,10 +107,7 @@ fn breaks(how: impl FnOnce(&Session), then: impl FnOnce(&Session), code: u32) {
     session.driver.control.hold(false);
     only_the_first_is_broken(&session, &work, code);
     drop(work);
-    let Session { driver, client } = session;
-    shut_down(&client).unwrap();
-    drop(client);
-    nothing_is_left(&driver);
+    session.end_broken();
 }
 
 fn options() -> Options {
@@ -172,8 +169,8 @@ fn oldest_in_flight(begin: impl FnOnce(&Session) -> Event) -> String {
     session.driver.control.hold(false);
     let reason = outcome(&oldest).unwrap_err();
     assert_eq!(outcome(&later).unwrap_err(), reason);
-    drop(others);
-    shut_down(&session.client).unwrap();
+    drop((others, oldest, later));
+    session.end_broken();
     let said = "the oldest operation in flight was the ";
     reason.message().split_once(said).unwrap_or_else(|| panic!("no '{said}' in: {reason}")).1.to_owned()
 }

@@ -438,9 +438,7 @@ fn a_gpu_that_breaks_ends_all_arrays() {
                 failed.iter().for_each(|error| assert!(error.message().contains("is broken until"), "{error}"));
                 to.bytes.fill(0);
                 drop(sent);
-                shut_down(&session.client).unwrap();
-                drop(session.client);
-                nothing_is_left(&session.driver);
+                session.end_broken();
             });
         }
     });
