@@ -119,8 +119,7 @@ fn work(client: &Client, bytes: usize) -> Result<Option<String>, Error> {
     let outcomes: Vec<_> = chain.iter().map(outcome).collect();
     drop(mapping);
     // A chain ends well only if all of it did.
-    let seen = [&pageable, &mapped];
-    let results = [bytes_of(&back), seen[0].clone(), bytes_of(&plain), seen[1].clone()];
+    let results = [bytes_of(&back), &pageable, bytes_of(&plain), &mapped];
     for ((name, bytes), outcome) in ["pinned", "pageable", "plain", "mapped"].iter().zip(results).zip(&outcomes) {
         if outcome.is_ok() && bytes != data {
             return Ok(Some(format!("no error, and wrong bytes, of the {name} copy of {} bytes", data.len())));
@@ -159,8 +158,8 @@ fn imported(client: &Client, bytes: usize) -> Result<Option<String>, Error> {
 }
 
 /// The bytes of memory that the host reaches.
-fn bytes_of(block: &RawBuffer) -> Vec<u8> {
+fn bytes_of(block: &RawBuffer) -> &[u8] {
     let address = block.host_pointer().expect("it is memory of the host");
     // SAFETY: the block has so many bytes, and what used them is over.
-    unsafe { std::slice::from_raw_parts(address.as_ptr(), block.size_bytes()) }.to_vec()
+    unsafe { std::slice::from_raw_parts(address.as_ptr(), block.size_bytes()) }
 }

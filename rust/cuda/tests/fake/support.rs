@@ -223,7 +223,7 @@ pub(crate) fn ended(child: libc::pid_t) -> Option<i32> {
                 return None;
             }
             // As in until().
-            0 => thread::sleep(Duration::from_micros(200)),
+            0 => thread::sleep(Duration::from_millis(1)),
             _ => return Some(status),
         }
     }
