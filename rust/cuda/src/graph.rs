@@ -172,8 +172,9 @@ impl Drop for OfGpu {
 /// # Safety
 /// As [`prepare`].
 unsafe fn record(gpu: &Gpu, api: Api, list: &CommandList, addresses: &[u64]) -> Result<CUgraph, ResultCode> {
-    /// `CU_STREAM_CAPTURE_MODE_THREAD_LOCAL`: what other threads call meanwhile is their concern.
-    const THREAD_LOCAL: u32 = 1;
+    /// `CU_STREAM_CAPTURE_MODE_RELAXED`: nothing is forbidden meanwhile to any thread, nor later to this one, should
+    /// the driver refuse to end it. Nothing but commands is called until its end.
+    const RELAXED: u32 = 2;
     let (base, mut stream, mut graph) = (&gpu.api().base, ptr::null_mut(), ptr::null_mut());
     // SAFETY: the driver writes a handle, which is destroyed below. The context is current.
     let made = unsafe { (base.create_stream)(&mut stream, NON_BLOCKING) };
@@ -183,14 +184,14 @@ unsafe fn record(gpu: &Gpu, api: Api, list: &CommandList, addresses: &[u64]) -> 
     // SAFETY: the stream is this function's. The commands are recorded, and run where the graph is launched, as the
     // caller promises.
     let code = unsafe {
-        let begun = (api.begin_capture)(stream, THREAD_LOCAL);
+        let begun = (api.begin_capture)(stream, RELAXED);
         let mut code = begun;
         for command in list.commands() {
             code = if code == 0 { perform(base, command, addresses, stream) } else { code };
         }
         let ended = if begun == 0 { (api.end_capture)(stream, &mut graph) } else { begun };
         if begun == 0 && ended != 0 {
-            // A capture that goes on would forbid calls to this thread. One that has ended refuses this.
+            // Once more: a capture that goes on keeps what is recorded. One that has ended refuses this.
             (api.end_capture)(stream, &mut graph);
         }
         (base.destroy_stream)(stream);

@@ -12,7 +12,7 @@ use purlin::{Error, StatusCode};
 use purlin_cuda::CudaBackend;
 use purlin_fakecuda::{Driver, Options, find, process};
 
-use crate::codes::{KNOWN, UNKNOWN};
+use crate::known_codes::{KNOWN, UNKNOWN};
 use crate::support::*;
 
 /// The error, again at every call.

@@ -1,6 +1,7 @@
-//! Every kind of wait between launches, or reads to ordinary memory, and what else streams do: two operations on one
-//! block, ordered by an event alone. The detector knows a wait that is missing whatever the timing, and any report
-//! fails the test.
+//! Every kind of wait between the streams of a GPU: two operations on one block, ordered by an event alone, or by the
+//! use of memory. The detector knows a wait that is missing whatever the timing, and any report fails the test.
+//!
+//! rust/cuda/defects/defects.txt names, for each kind, the test here that finds it left out.
 
 use std::sync::Arc;
 
@@ -12,9 +13,11 @@ use crate::launches::{fill, start};
 use crate::support::*;
 
 const BYTES: usize = 4096;
+/// An extent of its own.
+const LARGE: usize = 40 << 20;
 
 /// What is done with the block, by the stream that does it.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Step {
     /// From pinned memory.
     ToDevice,
@@ -28,6 +31,24 @@ enum Step {
     WithinToo,
     /// A kernel that writes it, on a stream of that number.
     Launch(u8),
+}
+
+impl Step {
+    const ALL: [Self; 9] = [
+        Self::ToDevice,
+        Self::ToHost,
+        Self::ToPageable,
+        Self::Within,
+        Self::WithinToo,
+        Self::Launch(0),
+        Self::Launch(1),
+        Self::Launch(2),
+        Self::Launch(3),
+    ];
+
+    fn writes(self) -> bool {
+        !matches!(self, Self::ToHost | Self::ToPageable | Self::WithinToo)
+    }
 }
 
 struct Blocks {
@@ -51,75 +72,100 @@ impl Blocks {
     }
 
     fn start(&self, step: Step, after: &[Event]) -> Event {
+        self.start_on(&self.block, step, after)
+    }
+
+    fn start_on(&self, block: &RawBuffer, step: Step, after: &[Event]) -> Event {
         match step {
-            Step::ToDevice => copy(&self.pinned, &self.block, after),
-            Step::ToHost => copy(&self.block, &self.pinned, after),
-            Step::ToPageable => copy(&self.block, &self.pageable, after),
-            Step::Within => copy(&self.other, &self.block, after),
-            Step::WithinToo => copy(&self.block, &self.peer, after),
+            Step::ToDevice => copy(&self.pinned, block, after),
+            Step::ToHost => copy(block, &self.pinned, after),
+            Step::ToPageable => copy(block, &self.pageable, after),
+            Step::Within => copy(&self.other, block, after),
+            Step::WithinToo => copy(block, &self.peer, after),
             Step::Launch(stream) => {
                 let options = LaunchOptions { dependencies: after, stream, ..LaunchOptions::default() };
-                start(&self.fill, &[&self.block], &options).unwrap()
+                start(&self.fill, &[block], &options).unwrap()
             }
         }
     }
 }
 
-fn one_after_the_other(name: &str, first: Step, second: Step) {
+/// Each step that uses the block in another way, behind the first.
+fn all_wait_for(name: &str, first: Step) {
     process::run(&format!("order::{name}"), &Options::default(), || {
         Session::with(2, |session| {
             let blocks = Blocks::new(session);
-            let held = Held::new(&session.driver);
-            let done = blocks.start(first, &[]);
-            let done = blocks.start(second, &[done]);
-            drop(held);
-            outcome(&done).unwrap();
+            let is_other = |second: &Step| *second != first && (first.writes() || second.writes());
+            for second in Step::ALL.into_iter().filter(is_other) {
+                let held = Held::new(&session.driver);
+                let done = blocks.start(first, &[]);
+                let done = blocks.start(second, &[done]);
+                drop(held);
+                outcome(&done).unwrap();
+                let reports = session.driver.control.reports();
+                assert!(reports.is_empty(), "{second:?} behind {first:?}: {}", reports.join("\n"));
+            }
+            is_freed_behind(session, &blocks, first);
         });
     });
 }
 
-macro_rules! orders {
-    ($($name:ident: $first:expr, $second:expr;)*) => {
+/// An extent goes back to the driver behind the first.
+fn is_freed_behind(session: &Session, blocks: &Blocks, first: Step) {
+    let large = session.block(0, "device", LARGE);
+    let block = large.slice(0, BYTES).unwrap();
+    write(&block, &pattern(BYTES, 1)).unwrap();
+    let frees = || session.driver.control.calls("cuMemFreeAsync");
+    let (before, held) = (frees(), Held::new(&session.driver));
+    let done = blocks.start_on(&block, first, &[]);
+    drop((large, block));
+    session.client.devices()[0].default_memory_space().trim();
+    assert_eq!(frees(), before + 1);
+    assert!(!done.is_ready());
+    drop(held);
+    outcome(&done).unwrap();
+}
+
+macro_rules! steps {
+    ($($name:ident: $first:expr;)*) => {
         $(#[test]
         fn $name() {
-            one_after_the_other(stringify!($name), $first, $second);
+            all_wait_for(stringify!($name), $first);
         })*
     };
 }
 
-orders! {
-    a_launch_after_a_copy_from_the_host: Step::ToDevice, Step::Launch(0);
-    a_launch_after_a_copy_to_the_host: Step::ToHost, Step::Launch(0);
-    a_launch_after_a_copy_within: Step::Within, Step::Launch(0);
-    a_launch_after_a_copy_to_a_peer: Step::WithinToo, Step::Launch(0);
-    a_copy_from_the_host_after_a_launch: Step::Launch(0), Step::ToDevice;
-    a_copy_to_the_host_after_a_copy_within: Step::Within, Step::ToHost;
-    a_copy_to_the_host_after_a_launch: Step::Launch(0), Step::ToHost;
-    a_copy_within_after_a_launch: Step::Launch(0), Step::Within;
-    a_copy_to_a_peer_after_a_launch: Step::Launch(0), Step::WithinToo;
-    a_read_to_ordinary_memory_after_a_copy_from_the_host: Step::ToDevice, Step::ToPageable;
-    a_read_to_ordinary_memory_after_a_copy_within: Step::Within, Step::ToPageable;
-    a_read_to_ordinary_memory_after_a_launch: Step::Launch(0), Step::ToPageable;
-    a_launch_after_one_on_another_stream: Step::Launch(1), Step::Launch(0);
-    a_launch_on_another_stream_after_one: Step::Launch(0), Step::Launch(1);
+steps! {
+    all_wait_for_a_copy_from_the_host: Step::ToDevice;
+    all_wait_for_a_copy_to_the_host: Step::ToHost;
+    all_wait_for_a_copy_within: Step::Within;
+    all_wait_for_a_copy_to_a_peer: Step::WithinToo;
+    all_wait_for_a_launch: Step::Launch(0);
+    all_wait_for_a_launch_on_the_second_stream: Step::Launch(1);
+    all_wait_for_a_launch_on_the_third_stream: Step::Launch(2);
+    all_wait_for_a_launch_on_the_fourth_stream: Step::Launch(3);
 }
 
-/// The memory of `first`'s block, which is dropped, is the next one's.
+/// No stream waits for the event of a read to ordinary memory, which the host ends. The memory of its block, which is
+/// dropped, is that of the next step's.
 #[test]
 fn memory_is_written_again_behind_a_read_to_ordinary_memory() {
     process::run("order::memory_is_written_again_behind_a_read_to_ordinary_memory", &Options::default(), || {
-        Session::with(2, |session| {
-            let Blocks { block, pinned, pageable, .. } = Blocks::new(session);
-            let address = block.device_pointer().unwrap();
-            let held = Held::new(&session.driver);
-            let read_all = copy(&block, &pageable, &[]);
-            drop(block);
-            let again = session.block(0, "device", BYTES);
-            assert_eq!(again.device_pointer().unwrap(), address);
-            let done = copy(&pinned, &again, &[]);
-            drop(held);
-            outcome(&read_all).and(outcome(&done)).unwrap();
-        });
+        for second in Step::ALL.into_iter().filter(|second| second.writes()) {
+            Session::with(2, |session| {
+                let mut blocks = Blocks::new(session);
+                let address = blocks.block.device_pointer().unwrap();
+                let held = Held::new(&session.driver);
+                let read_all = blocks.start(Step::ToPageable, &[]);
+                // Its last holder goes, before there is another.
+                blocks.block = blocks.other.slice(0, BYTES).unwrap();
+                blocks.block = session.block(0, "device", BYTES);
+                assert_eq!(blocks.block.device_pointer().unwrap(), address);
+                let done = blocks.start(second, &[]);
+                drop(held);
+                outcome(&read_all).and(outcome(&done)).unwrap();
+            });
+        }
     });
 }
 
@@ -127,36 +173,33 @@ fn memory_is_written_again_behind_a_read_to_ordinary_memory() {
 fn memory_is_freed_behind_the_read_to_ordinary_memory_that_uses_it() {
     let name = "order::memory_is_freed_behind_the_read_to_ordinary_memory_that_uses_it";
     process::run(name, &Options::default(), || {
-        Session::with(1, |session| {
-            // An extent of its own.
-            let (block, plain) = (session.block(0, "device", 40 << 20), session.block(0, "unpinned_host", BYTES));
-            write(&block.slice(0, BYTES).unwrap(), &pattern(BYTES, 1)).unwrap();
+        Session::with(2, |session| is_freed_behind(session, &Blocks::new(session), Step::ToPageable));
+    });
+}
+
+/// Both only read, so the detector has nothing to say; but what comes behind the read may rely on the first.
+fn a_read_waits_for(name: &str, first: Step) {
+    process::run(&format!("order::{name}"), &Options::default(), || {
+        Session::with(2, |session| {
+            let (blocks, control) = (Blocks::new(session), &session.driver.control);
             let held = Held::new(&session.driver);
-            let done = copy(&block.slice(0, BYTES).unwrap(), &plain, &[]);
-            drop(block);
-            session.client.devices()[0].default_memory_space().trim();
-            assert_eq!(session.driver.control.calls("cuMemFreeAsync"), 1);
+            let done = blocks.start(first, &[]);
+            control.reset_calls();
+            let read = copy(&blocks.other, &blocks.pageable, &[done]);
+            until(|| "the read is not enqueued".to_owned(), || control.calls("cuMemcpyDtoHAsync_v2") == 1);
+            assert_eq!(control.calls("cuStreamWaitEvent"), 1, "waits of the read");
             drop(held);
-            outcome(&done).unwrap();
+            outcome(&read).unwrap();
         });
     });
 }
 
 #[test]
-fn memory_is_freed_behind_the_launch_that_uses_it() {
-    process::run("order::memory_is_freed_behind_the_launch_that_uses_it", &Options::default(), || {
-        Session::with(1, |session| {
-            let device = &session.client.devices()[0];
-            // An extent of its own.
-            let (block, fill) = (session.block(0, "device", 40 << 20), fill(device, 7, BYTES).unwrap());
-            let held = Held::new(&session.driver);
-            let done = start(&fill, &[&block], &LaunchOptions::default()).unwrap();
-            drop(block);
-            device.default_memory_space().trim();
-            assert_eq!(session.driver.control.calls("cuMemFreeAsync"), 1);
-            assert!(!done.is_ready());
-            drop(held);
-            outcome(&done).unwrap();
-        });
-    });
+fn a_read_to_ordinary_memory_waits_for_a_copy_to_the_host() {
+    a_read_waits_for("a_read_to_ordinary_memory_waits_for_a_copy_to_the_host", Step::ToHost);
+}
+
+#[test]
+fn a_read_to_ordinary_memory_waits_for_a_copy_to_a_peer() {
+    a_read_waits_for("a_read_to_ordinary_memory_waits_for_a_copy_to_a_peer", Step::WithinToo);
 }

@@ -249,14 +249,14 @@ fn a_run_whose_kernel_traps_fails_its_outputs() {
     process::run("programs::a_run_whose_kernel_traps_fails_its_outputs", &Options::default(), || {
         let session = Session::new(1);
         session.driver.control.set_traps("momentum");
-        let device = session.client.devices().remove(0);
-        let program = load(momentum(), std::slice::from_ref(&device)).unwrap();
+        let devices = session.client.devices();
+        let program = load(momentum(), &devices[..1]).unwrap();
         let options = ExecuteOptions { launch_id: 3, ..Default::default() };
-        let execution = program.execute(&arguments(&device), &options).unwrap();
+        let execution = program.execute(&arguments(&devices[0]), &options).unwrap();
         let error = outcome(&execution.done).unwrap_err();
         assert!(error.message().contains("719") && error.message().contains("launch 3 of 'momentum'"), "{error}");
         assert_eq!(execution.outputs[0].to_vec::<f32>().unwrap_err().code(), error.code());
-        drop((execution, program, device));
+        drop((execution, program, devices));
         session.end_broken();
     });
 }

@@ -69,6 +69,19 @@ impl Stranger {
         self.call(|| unsafe { (self.driver.cuda.cuMemFree_v2)(address.addr() as u64) });
     }
 
+    /// Frees what allocate() returned, and lets go of a GPU that is broken: the driver answers its code, and takes it.
+    pub(crate) fn gives_up(self, address: *mut u8) {
+        // SAFETY: as in free() and drop(), which this takes the place of.
+        let codes = unsafe {
+            let set = (self.driver.cuda.cuCtxSetCurrent)(self.context);
+            let freed = (self.driver.cuda.cuMemFree_v2)(address.addr() as u64);
+            let unset = (self.driver.cuda.cuCtxSetCurrent)(0);
+            [set, freed, unset, (self.driver.cuda.cuDevicePrimaryCtxRelease_v2)(self.device)]
+        };
+        assert!(codes[1] != 0 && codes[2..] == [0, 0], "the GPU is not broken: {codes:?}");
+        std::mem::forget(self);
+    }
+
     /// Page-locked memory.
     pub(crate) fn allocate_host(&self, bytes: usize) -> *mut u8 {
         let mut address = std::ptr::null_mut();
@@ -165,6 +178,12 @@ impl Told {
         self.0.load(Ordering::Acquire)
     }
 
+    /// What tells.
+    pub(crate) fn release(&self) -> Box<dyn FnOnce() + Send + Sync> {
+        let count = self.clone();
+        Box::new(move || _ = count.0.fetch_add(1, Ordering::Release))
+    }
+
     /// Whether nothing else would tell.
     pub(crate) fn is_forgotten(&self) -> bool {
         Arc::strong_count(&self.0) == 1
@@ -180,8 +199,6 @@ pub(crate) fn import(
     told: &Told,
 ) -> Result<RawBuffer, Error> {
     let space = session.client.devices()[device].memory_space(kind)?;
-    let count = told.clone();
-    let release = Box::new(move || _ = count.0.fetch_add(1, Ordering::Release));
     // SAFETY: tests keep the memory until all is over, and nothing else uses it.
-    unsafe { RawBuffer::import(&space, address, bytes, Mutability::Mutable, Some(release)) }
+    unsafe { RawBuffer::import(&space, address, bytes, Mutability::Mutable, Some(told.release())) }
 }

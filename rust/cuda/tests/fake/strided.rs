@@ -10,7 +10,7 @@ use std::thread;
 use purlin::{
     Aliasing, Buffer, Client, DType, Error, FromHostOptions, HostArray, HostBufferSemantics, Layout, Shape, StatusCode,
 };
-use purlin_fakecuda::{Driver, Options, process};
+use purlin_fakecuda::{Options, process};
 
 use crate::heap;
 use crate::support::*;
@@ -440,7 +440,6 @@ fn a_gpu_that_breaks_ends_all_arrays() {
                 to.bytes.fill(0);
                 drop(sent);
                 session.end_broken();
-                nothing_is_left(&Driver::open());
             });
         }
     });

@@ -3,6 +3,7 @@
 #![allow(unsafe_code, reason = "copies are made by address, and processes by fork")]
 
 use std::collections::BTreeMap;
+use std::io::{Read, Write};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use std::{fs, thread};
@@ -45,22 +46,22 @@ impl Session {
 
     /// Ends the client; nothing is left of it, and the detector is silent.
     pub(crate) fn end(self) {
+        self.ended().control.no_reports();
+    }
+
+    /// As [`end`](Self::end), where a GPU of the client's has broken: what was in flight there is freed all the same.
+    #[track_caller]
+    pub(crate) fn end_broken(self) {
+        only_what_broke_is_reported("a broken GPU", &self.ended());
+    }
+
+    fn ended(self) -> Driver {
         let Self { driver, client } = self;
         shut_down(&client).unwrap();
         drop(client);
         nothing_is_left(&driver);
-        driver.control.no_reports();
-    }
-
-    /// Ends the client, of which a GPU has broken: what was in flight there is freed all the same. Nothing else may
-    /// have anything of the client.
-    #[track_caller]
-    pub(crate) fn end_broken(self) {
-        let Self { driver, client } = self;
-        shut_down(&client).unwrap();
-        drop(client);
-        until(|| format!("threads are left: {:?}", threads()), || threads().is_empty());
-        only_what_broke_is_reported("a broken GPU", &driver);
+        nothing_is_promised("");
+        driver
     }
 
     /// How often each entry point was called since the last reset, without those that `but` has.
@@ -136,6 +137,14 @@ pub(crate) fn only_is_left(what: &str, driver: &Driver, before: &[(&'static str,
     until(|| format!("{what}: left: {:?}, threads {:?}", left(), threads()), is_over);
 }
 
+/// No promise is pending, and no client lives.
+#[track_caller]
+pub(crate) fn nothing_is_promised(what: &str) {
+    let stalls = || purlin_async::stalls(Duration::ZERO);
+    let is_over = |stalls: purlin_async::stall::StallReport| stalls.events.is_empty() && stalls.executors.is_empty();
+    until(|| format!("{what}: promised: {:?}", stalls()), || is_over(stalls()));
+}
+
 #[track_caller]
 pub(crate) fn nothing_is_left(driver: &Driver) {
     only_is_left("", driver, &[], &[]);
@@ -143,7 +152,15 @@ pub(crate) fn nothing_is_left(driver: &Driver) {
 
 /// Bytes that no two places of which have in common soon.
 pub(crate) fn pattern(bytes: usize, seed: usize) -> Vec<u8> {
-    (0..bytes).map(|at| (at.wrapping_mul(31).wrapping_add(at >> 8).wrapping_add(seed * 77) & 0xff) as u8).collect()
+    /// After so many it begins again.
+    const PERIOD: usize = 1 << 16;
+    let byte = |at: usize| (at.wrapping_mul(31).wrapping_add(at >> 8).wrapping_add(seed * 77) & 0xff) as u8;
+    let first: Vec<u8> = (0..bytes.min(PERIOD)).map(byte).collect();
+    let mut all = Vec::with_capacity(bytes);
+    while all.len() < bytes {
+        all.extend_from_slice(&first[..first.len().min(bytes - all.len())]);
+    }
+    all
 }
 
 /// Copies to a block, and waits.
@@ -198,13 +215,24 @@ pub(crate) fn forked(what: &str, body: impl FnOnce()) {
     assert_eq!(status, 0, "status of the child: {what}");
 }
 
+/// As [`forked`]. What `body` has counted.
+#[track_caller]
+pub(crate) fn counted_in_child(what: &str, body: impl FnOnce() -> u64) -> u64 {
+    let (mut answers, mut tells) = std::io::pipe().unwrap();
+    forked(what, || tells.write_all(&body().to_le_bytes()).unwrap());
+    let mut counted = [0; 8];
+    answers.read_exact(&mut counted).unwrap();
+    u64::from_le_bytes(counted)
+}
+
 /// How a child ended; `None`: it had to be killed.
 pub(crate) fn ended(child: libc::pid_t) -> Option<i32> {
     let (begin, mut status) = (Instant::now(), 0);
     loop {
         // SAFETY: it writes a number, and the child is ours.
         match unsafe { libc::waitpid(child, &mut status, libc::WNOHANG) } {
-            0 if begin.elapsed() > LIMIT => {
+            // Its own waits end before, and say what they wait for.
+            0 if begin.elapsed() > LIMIT + LIMIT / 2 => {
                 // SAFETY: the child is ours, and was not waited for.
                 unsafe { libc::kill(child, libc::SIGKILL) };
                 // SAFETY: as above.
@@ -212,7 +240,7 @@ pub(crate) fn ended(child: libc::pid_t) -> Option<i32> {
                 return None;
             }
             // As in until().
-            0 => thread::sleep(Duration::from_micros(200)),
+            0 => thread::sleep(Duration::from_millis(1)),
             _ => return Some(status),
         }
     }

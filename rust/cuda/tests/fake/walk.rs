@@ -3,92 +3,147 @@
 
 use purlin_fakecuda::{Options, process};
 
-use crate::codes::{ENTRIES, all};
-use crate::scenario::{self, Expect};
+use crate::entries;
+use crate::scenario;
 use crate::support::*;
+use crate::tally::{Tally, all};
 
 /// An entry point that is called more often than this is called for ever.
-const MOST: u64 = 2000;
-/// Of the entry points.
-const HALF: usize = ENTRIES.len() / 2;
+const MOST: u64 = 20_000;
+/// So often in a row fewer calls end the walk where chance says how many there are: the poller asks until it is told.
+const MISSES: u64 = 3;
 
-/// Which calls are walked: each at first, then ever fewer, unless all are wanted.
-fn next(number: u64, step: u64) -> u64 {
-    number + if all() { 1 } else { 1 + number / step }
+/// What the faults of a walk are.
+#[derive(Clone, Copy)]
+struct Kind {
+    /// The code, and what the fault does besides.
+    code: &'static str,
+    /// Which call fails next, after the one of that number: each at first, then ever fewer, unless all are wanted.
+    next: fn(u64) -> u64,
+    /// In a process for each fault: the driver does not recover.
+    forks: bool,
+    has_pools: bool,
 }
 
-fn walk(entry: &str, code: u32, step: u64) {
-    let mut number = 1;
-    while number < MOST {
-        let calls = scenario::under(&format!("{entry}:{number}:{code}"), Expect::NothingLeft);
-        // How often the poller asks is left to chance.
-        if calls < number || (entry == "cuEventQuery" && number > 50) {
-            return;
+/// Each call of the entry point fails in turn, until there are no more.
+fn walk(tally: &mut Tally, entry: &str, kind: Kind) {
+    let (mut number, mut fails, mut misses) = (1, 0, 0);
+    let leading = entries::leading(entry, kind.has_pools);
+    loop {
+        let faults = format!("{leading}{entry}:{number}:{}", kind.code);
+        let run = || scenario::under(&faults);
+        let calls = if kind.forks { counted_in_child(&faults, run) } else { run() };
+        tally.ran(entry, calls >= number);
+        if calls < number {
+            // This run had no fault but those that have the entry point called.
+            assert!(calls > 0 && fails > 0, "{entry} is called {calls} times where nothing fails before");
+            misses += 1;
+            if misses == MISSES || entry != "cuEventQuery" || !all() {
+                return;
+            }
+            continue;
         }
-        number = next(number, step);
+        (fails, misses) = (fails + 1, 0);
+        assert!(number < MOST, "{entry} is called {calls} times");
+        number = if all() { number + 1 } else { (kind.next)(number) };
     }
 }
 
-/// A half of the entry points: each takes half a minute on a machine that does other work.
-fn each_fails(name: &str, entries: &[&str]) {
-    process::run(name, &Options::default(), || {
-        assert_eq!(scenario::run(), Ok(()));
-        for entry in entries {
-            walk(entry, 1, 2);
-        }
+fn walks(name: &str, entries: &[&str], kind: Kind) {
+    process::run(name, &Options { without_pools: !kind.has_pools, ..Options::default() }, || {
+        let mut tally = Tally::new(name);
+        entries.iter().for_each(|entry| walk(&mut tally, entry, kind));
+        tally.tell();
     });
+}
+
+/// After ever more calls.
+fn by_halves(number: u64) -> u64 {
+    number + 1 + number / 2
+}
+
+/// At the beginning, soon after, in the midst and late.
+fn by_fives(number: u64) -> u64 {
+    5 * number + 1
+}
+
+const REFUSED: Kind = Kind { code: "1", next: by_halves, forks: false, has_pools: true };
+const BREAKS: Kind = Kind { code: "700:sticky", next: by_fives, forks: true, has_pools: true };
+
+/// What the driver's own memory, contexts, streams and events are about.
+fn about_devices() -> Vec<&'static str> {
+    let all = entries::with_pools();
+    all[..all.len() / 2].to_vec()
+}
+
+/// The other half: each takes half a minute on a machine that does other work.
+fn about_memory() -> Vec<&'static str> {
+    let all = entries::with_pools();
+    all[all.len() / 2..].to_vec()
+}
+
+/// Those that are called otherwise where there are no pools; all, if all are wanted.
+fn without_pools(few: &[&'static str]) -> Vec<&'static str> {
+    if all() { entries::without_pools() } else { few.to_vec() }
 }
 
 #[test]
 fn one_failing_call_leaves_nothing() {
-    each_fails("walk::one_failing_call_leaves_nothing", &ENTRIES[..HALF]);
+    walks("walk::one_failing_call_leaves_nothing", &about_devices(), REFUSED);
 }
 
 #[test]
 fn one_failing_call_about_memory_leaves_nothing() {
-    each_fails("walk::one_failing_call_about_memory_leaves_nothing", &ENTRIES[HALF..]);
+    walks("walk::one_failing_call_about_memory_leaves_nothing", &about_memory(), REFUSED);
+}
+
+#[test]
+fn one_failing_call_of_the_opening_leaves_nothing() {
+    let name = "walk::one_failing_call_of_the_opening_leaves_nothing";
+    let entries: Vec<_> = entries::all().into_iter().filter(|entry| entries::is_opening(entry)).collect();
+    walks(name, &entries, Kind { forks: true, ..REFUSED });
 }
 
 #[test]
 fn one_call_without_memory_leaves_nothing() {
-    process::run("walk::one_call_without_memory_leaves_nothing", &Options::default(), || {
-        for entry in
-            ["cuMemAllocFromPoolAsync", "cuMemHostAlloc", "cuEventCreate", "cuStreamCreate", "cuMemHostRegister_v2"]
-        {
-            walk(entry, 2, 3);
-        }
-    });
+    let entries =
+        ["cuMemAllocFromPoolAsync", "cuMemHostAlloc", "cuEventCreate", "cuStreamCreate", "cuMemHostRegister_v2"];
+    let kind = Kind { code: "2", next: |number| number + 1 + number / 3, ..REFUSED };
+    walks("walk::one_call_without_memory_leaves_nothing", &entries, kind);
 }
 
 #[test]
 fn without_pools_one_failing_call_leaves_nothing() {
-    let options = Options { without_pools: true, ..Options::default() };
-    process::run("walk::without_pools_one_failing_call_leaves_nothing", &options, || {
-        for entry in ["cuMemAlloc_v2", "cuMemFree_v2", "cuCtxSetCurrent", "cuEventRecord", "cuMemcpyDtoDAsync_v2"] {
-            walk(entry, 9999, 2);
-        }
-    });
+    let few = ["cuMemAlloc_v2", "cuMemFree_v2", "cuCtxSetCurrent", "cuEventRecord", "cuMemcpyDtoDAsync_v2"];
+    let name = "walk::without_pools_one_failing_call_leaves_nothing";
+    walks(name, &without_pools(&few), Kind { code: "9999", has_pools: false, ..REFUSED });
 }
 
 #[test]
 fn one_breaking_call_hangs_nothing() {
-    process::run("walk::one_breaking_call_hangs_nothing", &Options::default(), || {
-        for entry in ENTRIES {
-            let mut number = 1;
-            let most = if all() { 60 } else { 3 };
-            while number <= most {
-                let fault = format!("{entry}:{number}:700:sticky");
-                forked(&fault, || _ = scenario::under(&fault, Expect::Anything));
-                number = next(number, 2);
-            }
-        }
+    walks("walk::one_breaking_call_hangs_nothing", &about_devices(), BREAKS);
+}
+
+#[test]
+fn one_breaking_call_about_memory_hangs_nothing() {
+    walks("walk::one_breaking_call_about_memory_hangs_nothing", &about_memory(), BREAKS);
+}
+
+#[test]
+fn without_pools_one_breaking_call_hangs_nothing() {
+    let name = "walk::without_pools_one_breaking_call_hangs_nothing";
+    walks(name, &without_pools(&["cuMemAlloc_v2", "cuMemFree_v2"]), Kind { has_pools: false, ..BREAKS });
+}
+
+#[test]
+fn one_breaking_operation_hangs_nothing() {
+    process::run("walk::one_breaking_operation_hangs_nothing", &Options::default(), || {
+        let mut tally = Tally::new("walk::one_breaking_operation_hangs_nothing");
         for entry in ["cuMemcpyHtoDAsync_v2", "cuMemcpyDtoHAsync_v2", "cuMemcpyDtoDAsync_v2", "cuMemcpyPeerAsync"] {
-            for number in 1..=if all() { 6 } else { 2 } {
-                for code in [700, 4711] {
-                    let fault = format!("{entry}:{number}:{code}:async");
-                    forked(&fault, || _ = scenario::under(&fault, Expect::Anything));
-                }
+            for code in ["700:async", "4711:async"] {
+                walk(&mut tally, entry, Kind { code, ..BREAKS });
             }
         }
+        tally.tell();
     });
 }
