@@ -2,7 +2,6 @@
 
 #include <initializer_list>
 
-#include "kernels.h"
 #include "model.h"
 #include "purlin/device.h"
 #include "purlin/label.h"
@@ -32,6 +31,8 @@ purlin::StatusOr<purlin::Event> Start(const purlin::KernelLaunch& launch, const 
 
 }  // namespace
 
+KernelTrainer::KernelTrainer(KernelDevice first) : first_(std::move(first)), zeros_(kWeightBytes) {}
+
 KernelTrainer::~KernelTrainer() {
   Settle();
   updated_.Wait().IgnoreError();
@@ -42,8 +43,8 @@ KernelTrainer::~KernelTrainer() {
 purlin::StatusOr<std::unique_ptr<Trainer>> KernelTrainer::Create(const purlin::Client& client,
                                                                  const Dataset& dataset) {
   const std::vector<purlin::Device> devices = client.devices();
-  std::unique_ptr<KernelTrainer> trainer(new KernelTrainer());
-  trainer->zeros_.resize(kWeightBytes);
+  const bool is_cuda = client.platform_name() == "cuda";
+  std::unique_ptr<KernelTrainer> trainer(new KernelTrainer({devices[0], is_cuda}));
   purlin::Status status =
       Allocate(devices[0], {kWeightBytes, kWeightBytes, devices.size() * kWeightBytes}, trainer->memory_);
   if (!status.ok()) return status;
@@ -51,41 +52,41 @@ purlin::StatusOr<std::unique_ptr<Trainer>> KernelTrainer::Create(const purlin::C
   trainer->updated_ =
       purlin::WhenAll({trainer->Clear(trainer->memory_[kMaster]), trainer->Clear(trainer->memory_[kVelocity])});
   for (std::size_t i = 0; i < devices.size(); ++i) {
-    status = trainer->AddShard(devices[i], ShardOfImages(dataset, i, devices.size()));
+    status = trainer->AddShard({devices[i], is_cuda}, ShardOfImages(dataset, i, devices.size()));
     if (!status.ok()) return status;
   }
   return std::unique_ptr<Trainer>(std::move(trainer));
 }
 
-purlin::Status KernelTrainer::AddShard(const purlin::Device& device, const ShardOfImages& images) {
+purlin::Status KernelTrainer::AddShard(const KernelDevice& on, const ShardOfImages& images) {
+  const purlin::Device& device = on.device;
   const std::size_t batch_bytes = images.batch_rows * sizeof(Example);
   const std::size_t error_bytes = images.batch_rows * kClasses * sizeof(float);
-  Shard shard;
-  purlin::Status status =
-      Allocate(device, {batch_bytes, batch_bytes, kWeightBytes, error_bytes, kWeightBytes, sizeof(Times)}, shard.memory);
+  std::vector<purlin::RawBuffer> memory;
+  const purlin::Status status =
+      Allocate(device, {batch_bytes, batch_bytes, kWeightBytes, error_bytes, kWeightBytes, sizeof(Times)}, memory);
   if (!status.ok()) return status;
   const purlin::StatusOr<purlin::RawBuffer> pinned = AllocatePinned(device, images.rows * sizeof(Example));
   if (!pinned.ok()) return pinned.status();
   purlin::StatusOr<std::vector<purlin::RawBuffer>> minibatches = Minibatches(*pinned, images.batch_rows);
   if (!minibatches.ok()) return minibatches.status();
-  shard.minibatches = *std::move(minibatches);
   purlin::StatusOr<purlin::RawBuffer> collected =
       memory_[kGradients].Slice(shards_.size() * kWeightBytes, kWeightBytes);
   if (!collected.ok()) return collected.status();
-  shard.collected = *std::move(collected);
-  for (const purlin::RawBuffer& minibatch : {shard.minibatches.front(), shard.minibatches.back()}) {
+  std::vector<Launches> launches;
+  for (const purlin::RawBuffer& minibatch : {minibatches->front(), minibatches->back()}) {
     const std::size_t rows = RowsOf(minibatch);
-    if (!shard.launches.empty() && shard.launches.front().rows == rows) continue;
-    purlin::StatusOr<purlin::KernelLaunch> errors = ErrorsKernel(device, rows);
+    if (!launches.empty() && launches.front().rows == rows) continue;
+    purlin::StatusOr<purlin::KernelLaunch> errors = ErrorsKernel(on, rows);
     if (!errors.ok()) return errors.status();
-    purlin::StatusOr<purlin::KernelLaunch> gradient = GradientKernel(device, rows);
+    purlin::StatusOr<purlin::KernelLaunch> gradient = GradientKernel(on, rows);
     if (!gradient.ok()) return gradient.status();
-    shard.launches.push_back({rows, *std::move(errors), *std::move(gradient)});
+    launches.push_back({rows, *std::move(errors), *std::move(gradient)});
   }
   uploads_.push_back(pinned->CopyFromHost(images.examples, 0, images.rows * sizeof(Example)));
-  const purlin::Event ready = purlin::WhenAll({uploads_.back(), Clear(shard.memory[kTimes])});
-  shard.batch_free = {ready, ready};
-  shards_.push_back(std::move(shard));
+  const purlin::Event ready = purlin::WhenAll({uploads_.back(), Clear(memory[kTimes])});
+  shards_.push_back(
+      {*std::move(minibatches), std::move(memory), {ready, ready}, std::move(launches), *std::move(collected)});
   return purlin::OkStatus();
 }
 
@@ -149,7 +150,7 @@ purlin::StatusOr<purlin::Event> KernelTrainer::EnqueueUpdate(const std::vector<p
   }
   if (launch == nullptr) {
     purlin::StatusOr<purlin::KernelLaunch> update =
-        UpdateKernel(memory_[kMaster].memory_space().device(), shards_.size(), rows);
+        UpdateKernel(first_, shards_.size(), rows);
     if (!update.ok()) return update.status();
     launch = &updates_.emplace_back(rows, *std::move(update)).second;
   }

@@ -26,6 +26,7 @@
 #include <vector>
 
 #include "dataset.h"
+#include "kernels.h"
 #include "purlin/client.h"
 #include "purlin/event.h"
 #include "purlin/loaded_kernel.h"
@@ -65,11 +66,11 @@ class KernelTrainer final : public Trainer {
     std::vector<purlin::RawBuffer> memory;       // In the device's memory.
     std::array<purlin::Event, 2> batch_free;
     std::vector<Launches> launches;  // One for each number of images of a minibatch.
-    purlin::RawBuffer collected;     // Its part of the gradients.
+    purlin::RawBuffer collected;     // Its part of the gradients, in memory of device 0.
   };
 
-  KernelTrainer() = default;
-  purlin::Status AddShard(const purlin::Device& device, const ShardOfImages& images);
+  explicit KernelTrainer(KernelDevice first);
+  purlin::Status AddShard(const KernelDevice& on, const ShardOfImages& images);
   purlin::Event EnqueueStep(std::size_t step) override;
   /// All but the update; adds the number of images to `rows`.
   purlin::StatusOr<purlin::Event> EnqueueShard(Shard& shard, std::size_t step, std::size_t& rows);
@@ -77,6 +78,7 @@ class KernelTrainer final : public Trainer {
   /// Zeros to `memory`.
   purlin::Event Clear(const purlin::RawBuffer& memory);
 
+  const KernelDevice first_;  // Has the master weights.
   std::vector<std::byte> zeros_;
   std::vector<purlin::RawBuffer> memory_;
   std::vector<Shard> shards_;

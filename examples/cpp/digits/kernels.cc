@@ -82,48 +82,48 @@ void* HostUpdate(const KernelFrame* frame) {
 
 // The kernel of that name, on `operands` addresses and then the constants.
 template <typename... Constants>
-purlin::StatusOr<purlin::KernelLaunch> Bind(const purlin::Device& device, const char* name,
+purlin::StatusOr<purlin::KernelLaunch> Bind(const KernelDevice& on, const char* name,
                                             purlin::KernelFunction function, const std::vector<KernelOperand>& operands,
                                             purlin::LaunchDimensions dimensions, Constants... constants) {
   purlin::KernelArgsPackingSpec packing;
   for (std::uint32_t i = 0; i < operands.size(); ++i) packing.PushAddress(i);
   (packing.PushConstant(constants), ...);
   const auto arity = static_cast<std::uint32_t>(operands.size() + sizeof...(constants));
-  purlin::KernelLoaderSpec spec = device.platform_name() == "cuda"
+  purlin::KernelLoaderSpec spec = on.is_cuda
                                       ? purlin::KernelLoaderSpec::Ptx(kKernelsPtx, name, arity)
                                       : purlin::KernelLoaderSpec::Function(function, name, arity);
   const purlin::StatusOr<purlin::LoadedKernel> kernel =
-      purlin::LoadedKernel::Load(device, std::move(spec).WithPacking(std::move(packing)));
+      purlin::LoadedKernel::Load(on.device, std::move(spec).WithPacking(std::move(packing)));
   if (!kernel.ok()) return kernel.status();
   return kernel->Bind(dimensions, operands);
 }
 
 }  // namespace
 
-purlin::StatusOr<purlin::KernelLaunch> ErrorsKernel(const purlin::Device& device, std::size_t rows) {
+purlin::StatusOr<purlin::KernelLaunch> ErrorsKernel(const KernelDevice& on, std::size_t rows) {
   const std::vector<KernelOperand> operands = {{OperandAccess::kWrite, rows * kErrorBytes},
                                                {OperandAccess::kRead, kWeightBytes},
                                                {OperandAccess::kRead, rows * sizeof(Example)},
                                                {OperandAccess::kReadWrite, sizeof(Times)}};
-  return Bind(device, "digits_errors", HostErrors, operands,
+  return Bind(on, "digits_errors", HostErrors, operands,
               purlin::LaunchDimensions::Linear(rows * kThreadsPerImage, kThreadsPerImage));
 }
 
-purlin::StatusOr<purlin::KernelLaunch> GradientKernel(const purlin::Device& device, std::size_t rows) {
+purlin::StatusOr<purlin::KernelLaunch> GradientKernel(const KernelDevice& on, std::size_t rows) {
   const std::vector<KernelOperand> operands = {{OperandAccess::kWrite, kWeightBytes},
                                                {OperandAccess::kRead, rows * kErrorBytes},
                                                {OperandAccess::kRead, rows * sizeof(Example)},
                                                {OperandAccess::kReadWrite, sizeof(Times)}};
-  return Bind(device, "digits_gradient", HostGradient, operands,
+  return Bind(on, "digits_gradient", HostGradient, operands,
               purlin::LaunchDimensions::Linear(kWeights, kWeightsPerBlock), static_cast<std::uint32_t>(rows));
 }
 
-purlin::StatusOr<purlin::KernelLaunch> UpdateKernel(const purlin::Device& device, std::size_t devices,
+purlin::StatusOr<purlin::KernelLaunch> UpdateKernel(const KernelDevice& on, std::size_t devices,
                                                     std::size_t rows) {
   const std::vector<KernelOperand> operands = {{OperandAccess::kReadWrite, kWeightBytes},
                                                {OperandAccess::kReadWrite, kWeightBytes},
                                                {OperandAccess::kRead, devices * kWeightBytes}};
-  return Bind(device, "digits_update", HostUpdate, operands,
+  return Bind(on, "digits_update", HostUpdate, operands,
               purlin::LaunchDimensions::Linear(kWeights, kWeightsPerBlock), static_cast<std::uint32_t>(devices),
               StepScale(rows), kMomentum);
 }

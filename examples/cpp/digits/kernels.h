@@ -18,15 +18,20 @@ struct Times {
   std::uint32_t ended = 0;     // Blocks of the gradient that have ended.
 };
 
-// Each is loaded for `device`: as a function of the host, on `cuda` as PTX. Errors of loading as they are.
+/// A device, and the form of its kernels.
+struct KernelDevice {
+  purlin::Device device;
+  bool is_cuda = false;  // PTX; elsewhere functions of the host.
+};
+
+// The kernels, loaded for a device. Errors of loading as they are.
 
 /// On (errors, weights, examples, Times): errors[row, class] = the probability of the class, less one at the label.
-purlin::StatusOr<purlin::KernelLaunch> ErrorsKernel(const purlin::Device& device, std::size_t rows);
+purlin::StatusOr<purlin::KernelLaunch> ErrorsKernel(const KernelDevice& on, std::size_t rows);
 /// On (gradient, errors, examples, Times): the gradient, summed over the examples.
-purlin::StatusOr<purlin::KernelLaunch> GradientKernel(const purlin::Device& device, std::size_t rows);
+purlin::StatusOr<purlin::KernelLaunch> GradientKernel(const KernelDevice& on, std::size_t rows);
 /// On (weights, velocity, gradients[devices]): a step of descent by the gradients of `rows` examples in all.
-purlin::StatusOr<purlin::KernelLaunch> UpdateKernel(const purlin::Device& device, std::size_t devices,
-                                                    std::size_t rows);
+purlin::StatusOr<purlin::KernelLaunch> UpdateKernel(const KernelDevice& on, std::size_t devices, std::size_t rows);
 
 }  // namespace digits
 
