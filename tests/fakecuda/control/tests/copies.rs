@@ -30,16 +30,16 @@ fn pageable_sources_are_read_at_the_call_and_pinned_ones_when_the_copy_runs() {
 }
 
 #[test]
-fn a_pinned_source_that_was_freed_is_no_longer_read() {
-    process::run("a_pinned_source_that_was_freed_is_no_longer_read", &Options::default(), || {
+fn a_free_of_a_pinned_source_waits_for_the_copy_and_is_reported() {
+    process::run("a_free_of_a_pinned_source_waits_for_the_copy_and_is_reported", &Options::default(), || {
         let gpu = Session::new();
         let (memory, stream, pinned) = (gpu.allocate(64), gpu.stream(NON_BLOCKING), gpu.pinned(64));
         pinned.set(1);
-        gpu.control.hold(true);
+        gpu.control.set_delays(1, 2000);
         pinned.to_device(memory, stream);
         pinned.free();
-        gpu.control.hold(false);
-        assert_eq!(gpu.read(memory, 64, stream), [0xDD; 64]);
+        assert_eq!(cu!(gpu, cuStreamQuery(stream)), 0, "it is over");
+        assert_eq!(gpu.read(memory, 64, stream), [1; 64]);
         assert_eq!(gpu.control.take_reports().len(), 1);
     });
 }
