@@ -7,6 +7,10 @@ pub(crate) fn all() -> bool {
     std::env::var("PURLIN_CUDA_FAULTS").is_ok_and(|wanted| wanted == "all")
 }
 
+/// So many runs in a row without the call say that there is none: some calls are left to chance, such as waits for work
+/// that may be over, and questions whether it is.
+pub(crate) const MISSES: u64 = 3;
+
 /// Of one test.
 pub(crate) struct Tally<'a> {
     name: &'a str,

@@ -6,12 +6,10 @@ use purlin_fakecuda::{Options, process};
 use crate::entries;
 use crate::scenario;
 use crate::support::*;
-use crate::tally::{Tally, all};
+use crate::tally::{MISSES, Tally, all};
 
 /// An entry point that is called more often than this is called for ever.
 const MOST: u64 = 20_000;
-/// So often in a row fewer calls end the walk where chance says how many there are: the poller asks until it is told.
-const MISSES: u64 = 3;
 
 /// What the faults of a walk are.
 #[derive(Clone, Copy)]
@@ -36,9 +34,9 @@ fn walk(tally: &mut Tally, entry: &str, kind: Kind) {
         tally.ran(entry, calls >= number);
         if calls < number {
             // This run had no fault but those that have the entry point called.
-            assert!(calls > 0 && fails > 0, "{entry} is called {calls} times where nothing fails before");
             misses += 1;
-            if misses == MISSES || entry != "cuEventQuery" || !all() {
+            if misses == MISSES || (fails > 0 && !all()) {
+                assert!(fails > 0, "{entry} is not called");
                 return;
             }
             continue;
