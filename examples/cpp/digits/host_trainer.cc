@@ -28,7 +28,7 @@ HostTrainer::~HostTrainer() {
 }
 
 purlin::StatusOr<std::unique_ptr<Trainer>> HostTrainer::Create(const purlin::Client& client, const Dataset& dataset,
-                                                           bool as_program) {
+                                                               bool as_program) {
   const std::vector<purlin::Device> devices = client.devices();
   purlin::StatusOr<purlin::RawBuffer> master = AllocatePinned(devices[0], kWeightBytes);
   if (!master.ok()) return master.status();
@@ -104,7 +104,7 @@ purlin::Event HostTrainer::EnqueueShard(Shard& shard, std::size_t step) {
 }
 
 purlin::Event HostTrainer::EnqueueGradient(Shard& shard, std::size_t slot, std::size_t rows,
-                                       const purlin::Event& weights_copied, const purlin::Event& batch_copied) {
+                                           const purlin::Event& weights_copied, const purlin::Event& batch_copied) {
   purlin::EventPromise promise("gradient computed");
   const purlin::Event computed = promise.event();
   auto compute = [&shard, slot, rows, promise = std::move(promise)](const purlin::Status& copied) mutable {

@@ -40,8 +40,7 @@ KernelTrainer::~KernelTrainer() {
   for (const Shard& shard : shards_) purlin::WhenAll(shard.batch_free).Wait().IgnoreError();
 }
 
-purlin::StatusOr<std::unique_ptr<Trainer>> KernelTrainer::Create(const purlin::Client& client,
-                                                                 const Dataset& dataset) {
+purlin::StatusOr<std::unique_ptr<Trainer>> KernelTrainer::Create(const purlin::Client& client, const Dataset& dataset) {
   const std::vector<purlin::Device> devices = client.devices();
   const bool is_cuda = client.platform_name() == "cuda";
   std::unique_ptr<KernelTrainer> trainer(new KernelTrainer({devices[0], is_cuda}));
@@ -134,8 +133,8 @@ purlin::StatusOr<purlin::Event> KernelTrainer::EnqueueShard(Shard& shard, std::s
   const purlin::StatusOr<purlin::Event> errors =
       Start(launches.errors, "errors", {memory[kErrors], memory[kWeightsCopy], batch, memory[kTimes]}, copied);
   if (!errors.ok()) return errors.status();
-  const purlin::StatusOr<purlin::Event> gradient = Start(
-      launches.gradient, "gradient", {memory[kGradient], memory[kErrors], batch, memory[kTimes]}, {&*errors, 1});
+  const purlin::StatusOr<purlin::Event> gradient =
+      Start(launches.gradient, "gradient", {memory[kGradient], memory[kErrors], batch, memory[kTimes]}, {&*errors, 1});
   if (!gradient.ok()) return gradient.status();
   shard.batch_free[slot] = *gradient;
   return memory[kGradient].CopyTo(shard.collected, {*gradient});
@@ -149,8 +148,7 @@ purlin::StatusOr<purlin::Event> KernelTrainer::EnqueueUpdate(const std::vector<p
     if (of_rows == rows) launch = &update;
   }
   if (launch == nullptr) {
-    purlin::StatusOr<purlin::KernelLaunch> update =
-        UpdateKernel(first_, shards_.size(), rows);
+    purlin::StatusOr<purlin::KernelLaunch> update = UpdateKernel(first_, shards_.size(), rows);
     if (!update.ok()) return update.status();
     launch = &updates_.emplace_back(rows, *std::move(update)).second;
   }

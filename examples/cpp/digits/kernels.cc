@@ -19,6 +19,7 @@ using purlin::OperandAccess;
 
 // Threads of a block, as kernels.cu wants them; on the host a block is one call.
 constexpr std::size_t kThreadsPerImage = 64;
+constexpr std::size_t kFeaturesPerBlock = 64;
 constexpr std::size_t kWeightsPerBlock = 256;
 constexpr std::size_t kErrorBytes = kClasses * sizeof(float);
 
@@ -35,9 +36,9 @@ std::uint64_t Now() {
 }
 
 // The weights of a block: from the first to behind the last.
-std::pair<std::size_t, std::size_t> WeightsOfBlock(const KernelFrame* frame) {
-  const std::size_t begin = frame->id->x * kWeightsPerBlock;
-  return {begin, std::min(begin + kWeightsPerBlock, kWeights)};
+std::pair<std::size_t, std::size_t> WeightsOfBlock(const KernelFrame* frame, std::size_t most) {
+  const std::size_t begin = frame->id->x * most;
+  return {begin, std::min(begin + most, kWeights)};
 }
 
 void* HostErrors(const KernelFrame* frame) {
@@ -50,7 +51,7 @@ void* HostErrors(const KernelFrame* frame) {
 }
 
 void* HostGradient(const KernelFrame* frame) {
-  const auto [begin, end] = WeightsOfBlock(frame);
+  const auto [begin, end] = WeightsOfBlock(frame, kFeaturesPerBlock * kClasses);
   auto* times = Argument<Times>(frame, 3);
   SumGradient(Argument<const float>(frame, 1), Argument<const Example>(frame, 2), *Argument<std::uint32_t>(frame, 4),
               begin, end, Argument<float>(frame, 0));
@@ -62,7 +63,7 @@ void* HostGradient(const KernelFrame* frame) {
 }
 
 void* HostUpdate(const KernelFrame* frame) {
-  const auto [begin, end] = WeightsOfBlock(frame);
+  const auto [begin, end] = WeightsOfBlock(frame, kWeightsPerBlock);
   auto* weights = Argument<float>(frame, 0);
   auto* velocity = Argument<float>(frame, 1);
   const auto* gradients = Argument<const float>(frame, 2);
@@ -82,16 +83,15 @@ void* HostUpdate(const KernelFrame* frame) {
 
 // The kernel of that name, on `operands` addresses and then the constants.
 template <typename... Constants>
-purlin::StatusOr<purlin::KernelLaunch> Bind(const KernelDevice& on, const char* name,
-                                            purlin::KernelFunction function, const std::vector<KernelOperand>& operands,
+purlin::StatusOr<purlin::KernelLaunch> Bind(const KernelDevice& on, const char* name, purlin::KernelFunction function,
+                                            const std::vector<KernelOperand>& operands,
                                             purlin::LaunchDimensions dimensions, Constants... constants) {
   purlin::KernelArgsPackingSpec packing;
   for (std::uint32_t i = 0; i < operands.size(); ++i) packing.PushAddress(i);
   (packing.PushConstant(constants), ...);
   const auto arity = static_cast<std::uint32_t>(operands.size() + sizeof...(constants));
-  purlin::KernelLoaderSpec spec = on.is_cuda
-                                      ? purlin::KernelLoaderSpec::Ptx(kKernelsPtx, name, arity)
-                                      : purlin::KernelLoaderSpec::Function(function, name, arity);
+  purlin::KernelLoaderSpec spec = on.is_cuda ? purlin::KernelLoaderSpec::Ptx(kKernelsPtx, name, arity)
+                                             : purlin::KernelLoaderSpec::Function(function, name, arity);
   const purlin::StatusOr<purlin::LoadedKernel> kernel =
       purlin::LoadedKernel::Load(on.device, std::move(spec).WithPacking(std::move(packing)));
   if (!kernel.ok()) return kernel.status();
@@ -115,17 +115,15 @@ purlin::StatusOr<purlin::KernelLaunch> GradientKernel(const KernelDevice& on, st
                                                {OperandAccess::kRead, rows * sizeof(Example)},
                                                {OperandAccess::kReadWrite, sizeof(Times)}};
   return Bind(on, "digits_gradient", HostGradient, operands,
-              purlin::LaunchDimensions::Linear(kWeights, kWeightsPerBlock), static_cast<std::uint32_t>(rows));
+              purlin::LaunchDimensions::Linear(kFeatures, kFeaturesPerBlock), static_cast<std::uint32_t>(rows));
 }
 
-purlin::StatusOr<purlin::KernelLaunch> UpdateKernel(const KernelDevice& on, std::size_t devices,
-                                                    std::size_t rows) {
+purlin::StatusOr<purlin::KernelLaunch> UpdateKernel(const KernelDevice& on, std::size_t devices, std::size_t rows) {
   const std::vector<KernelOperand> operands = {{OperandAccess::kReadWrite, kWeightBytes},
                                                {OperandAccess::kReadWrite, kWeightBytes},
                                                {OperandAccess::kRead, devices * kWeightBytes}};
-  return Bind(on, "digits_update", HostUpdate, operands,
-              purlin::LaunchDimensions::Linear(kWeights, kWeightsPerBlock), static_cast<std::uint32_t>(devices),
-              StepScale(rows), kMomentum);
+  return Bind(on, "digits_update", HostUpdate, operands, purlin::LaunchDimensions::Linear(kWeights, kWeightsPerBlock),
+              static_cast<std::uint32_t>(devices), StepScale(rows), kMomentum);
 }
 
 }  // namespace digits

@@ -70,16 +70,19 @@ extern "C" __global__ void digits_errors(float* errors, const float* weights, co
   errors[blockIdx.x * kClasses + thread] = probability - (thread == example.label ? 1.0f : 0.0f);
 }
 
-// gradient[feature, class], summed over the examples: a thread for each.
+// gradient[feature, class], summed over the examples: a thread for each feature.
 extern "C" __global__ void digits_gradient(float* gradient, const float* errors, const Example* examples, Times* times,
                                            unsigned int rows) {
   const int i = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
-  if (i < kWeights) {
-    float sum = 0;
+  if (i < kFeatures) {
+    float sums[kClasses] = {};
     for (unsigned int row = 0; row < rows; ++row) {
-      sum += Feature(examples[row].pixels, i / kClasses) * errors[row * kClasses + i % kClasses];
+      const float feature = Feature(examples[row].pixels, i);
+#pragma unroll
+      for (int c = 0; c < kClasses; ++c) sums[c] += feature * errors[row * kClasses + c];
     }
-    gradient[i] = sum;
+#pragma unroll
+    for (int c = 0; c < kClasses; ++c) gradient[i * kClasses + c] = sums[c];
   }
   __syncthreads();
   if (threadIdx.x == 0 && atomicAdd(&times->ended, 1u) + 1 == gridDim.x) {

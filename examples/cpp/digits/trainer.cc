@@ -21,8 +21,8 @@ purlin::StatusOr<std::unique_ptr<Trainer>> Trainer::Create(const purlin::Client&
                                                            const Options& options) {
   const std::size_t devices = client.devices().size();
   if (devices > dataset.training.size()) {
-    return purlin::InvalidArgumentError(Format("%zu devices cannot share %zu training images: each needs one", devices,
-                                               dataset.training.size()));
+    return purlin::InvalidArgumentError(
+        Format("%zu devices cannot share %zu training images: each needs one", devices, dataset.training.size()));
   }
   const bool by_kernels = options.kernels || options.platform != "host";
   if (by_kernels && options.program) {

@@ -1,8 +1,8 @@
 // Digits: data-parallel descent over the devices of a client. Every device owns a shard of the training images.
 //
 // The thread that calls Train() only enqueues, up to kStepsInFlight steps ahead, so a batch is copied while the step
-// before it computes. What a step is made of: host_trainer.h, kernel_trainer.h. An event that fails takes all later ones
-// with it, and Train() returns its error.
+// before it computes. What a step is made of: host_trainer.h, kernel_trainer.h. An event that fails takes all later
+// ones with it, and Train() returns its error.
 #ifndef DIGITS_TRAINER_H_
 #define DIGITS_TRAINER_H_
 
@@ -40,7 +40,8 @@ class Trainer {
 
   /// The weights, float[kWeights] in memory of device 0; final once Train() has returned OK.
   [[nodiscard]] virtual const purlin::RawBuffer& weights() const = 0;
-  /// Time that the gradients of a device took so far, by the clock of what computes them; for when Train() has returned.
+  /// Time that the gradients of a device took so far, by the clock of what computes them; for when Train() has
+  /// returned.
   virtual purlin::StatusOr<std::chrono::nanoseconds> Busy(std::size_t device) = 0;
   /// Images per step, over all devices; the last step of a round over the images may have fewer.
   [[nodiscard]] virtual std::size_t images_per_step() const = 0;

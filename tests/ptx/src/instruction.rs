@@ -116,6 +116,8 @@ pub(crate) enum Special {
     LanesFrom,
     /// How many instructions the thread has run: the same each time.
     Clock,
+    /// Nanoseconds of the host's clock, from when the first kernel asked; never 0.
+    Timer,
     StaticAndDynamicShared,
     DynamicShared,
     Zero,

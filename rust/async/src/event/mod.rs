@@ -14,8 +14,8 @@
 //! `memory.rs` where cells live, `debt.rs` and `several.rs` what completes them, `rescue.rs` how a watchdog gets hold
 //! of them, `lent.rs` which waits are not given up, `inherited.rs` which have no end after a fork, `park.rs` blocking,
 //! `join.rs` and `count_down.rs` several at once, `parts.rs` what stands for them, `error_policy.rs` with which error,
-//! `stream_map.rs` one per stream, `raw.rs` for the bridge; `refusal.rs` why a promise is dropped; `typed.rs` cells with
-//! a payload, `value.rs` their safe face; `poll.rs` for Rust's `async`. Models: `loom_model.rs`.
+//! `stream_map.rs` one per stream, `raw.rs` for the bridge; `refusal.rs` why a promise is dropped; `typed.rs` cells
+//! with a payload, `value.rs` their safe face; `poll.rs` for Rust's `async`. Models: `loom_model.rs`.
 
 #![allow(unsafe_code, reason = "events are intrusive, counted by hand, and shared with C++")]
 

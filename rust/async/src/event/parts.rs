@@ -2,8 +2,8 @@
 //! waiting for the join.
 //!
 //! A join, or an event that stands in for another one, does nothing besides waiting ([`OwedBy::Others`]). So what comes
-//! behind all that it waits for comes behind it. What it waits for is read from its [debts](super::debt), down to events
-//! that the caller knows; where one is not known, or the debts change meanwhile, nothing stands for it.
+//! behind all that it waits for comes behind it. What it waits for is read from its [debts](super::debt), down to
+//! events that the caller knows; where one is not known, or the debts change meanwhile, nothing stands for it.
 
 use super::Event;
 use super::abi::{FLAG_IGNORES_ERRORS, FLAG_OF_OTHERS, FLAG_PART_FAILED};
@@ -30,7 +30,8 @@ impl Event {
     /// is the join, in a moment. An address is that of a part as long as `find` runs and finds it, if the answer is
     /// `Some`.
     ///
-    /// `None`: the event is no join, is terminal, has a part that `find` does not know, or will fail by a part that has.
+    /// `None`: the event is no join, is terminal, has a part that `find` does not know, or will fail by one that has
+    /// failed.
     pub fn parts<T>(&self, mut find: impl FnMut(usize) -> Option<T>) -> Option<Vec<Part<T>>> {
         let root = self.header()?;
         let link = Link { address: ptr::from_ref(root).expose_provenance(), is_far: false };

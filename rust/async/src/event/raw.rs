@@ -30,8 +30,8 @@ pub enum OwedBy {
     User,
     /// The library: the event guards something, or follows others.
     Library,
-    /// The library, which does nothing but wait for the events that this one waits for: whatever comes behind them comes
-    /// behind this one.
+    /// The library, which does nothing but wait for the events that this one waits for: whatever comes behind them
+    /// comes behind this one.
     Others {
         /// Whether this one succeeds if they fail.
         ignores_errors: bool,

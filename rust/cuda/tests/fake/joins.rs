@@ -140,7 +140,7 @@ fn steps_that_donate_to_one_another_are_enqueued_without_the_host() {
             const STEPS: u64 = 4;
             let device = &session.client.devices()[0];
             let program = load(momentum(), std::slice::from_ref(device)).unwrap();
-            let [mut weights, mut velocity, gradient]: [Buffer; 3] = arguments(device).try_into().unwrap();
+            let [mut weights, mut velocity, gradient]: [Buffer; 3] = arguments(device);
             // Loaded, and all memory is there.
             let first = program.execute(&[&weights, &velocity, &gradient], &ExecuteOptions::default()).unwrap();
             outcome(&first.done).unwrap();

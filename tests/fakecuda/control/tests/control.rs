@@ -40,8 +40,8 @@ const WANTED: &str = "
 ";
 
 /// The older name of cuEventElapsedTime_v2, cuModuleLoadData, which cudarc calls, cuGraphGetNodes, which finds the node
-/// that cuGraphExecKernelNodeSetParams_v2 wants, cuMemsetD16Async, by which programs fill with patterns of two bytes, and
-/// cuDeviceSetMemPool, by which they choose the pool of cuMemAllocAsync.
+/// that cuGraphExecKernelNodeSetParams_v2 wants, cuMemsetD16Async, by which programs fill with patterns of two bytes,
+/// and cuDeviceSetMemPool, by which they choose the pool of cuMemAllocAsync.
 const BESIDES: [&str; 5] =
     ["cuEventElapsedTime", "cuModuleLoadData", "cuGraphGetNodes", "cuMemsetD16Async", "cuDeviceSetMemPool"];
 

@@ -35,8 +35,8 @@ const SPECIALS: [(&str, Special, u32); 30] = [
     ("%dynamic_smem_size", Special::DynamicShared, 32),
     ("%total_smem_size", Special::StaticAndDynamicShared, 32),
     // The clock of the world: as reproducible as the other.
-    ("%globaltimer", Special::Clock, 64),
-    ("%globaltimer_lo", Special::Clock, 32),
+    ("%globaltimer", Special::Timer, 64),
+    ("%globaltimer_lo", Special::Timer, 32),
 ];
 
 const WINDOWS: [(&str, Space); 8] = [

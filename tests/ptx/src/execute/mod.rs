@@ -2,7 +2,9 @@
 
 mod memory;
 
+use std::sync::OnceLock;
 use std::sync::atomic::Ordering;
+use std::time::Instant;
 
 use crate::block::Shared;
 use crate::instruction::{Carry, CarryKind, Combine, Op, Set, Special};
@@ -228,6 +230,12 @@ fn special_register(thread: &Thread, special: Special, shared: &Shared<'_>) -> u
         Special::LanesFrom => return !below & mask(32),
         Special::LanesAbove => return !(below | 1 << lane) & mask(32),
         Special::Clock => return thread.clock,
+        Special::Timer => return timer(),
         Special::StaticAndDynamicShared => return run.shared_bytes as u64,
     })
+}
+
+fn timer() -> u64 {
+    static BEGIN: OnceLock<Instant> = OnceLock::new();
+    u64::try_from(BEGIN.get_or_init(Instant::now).elapsed().as_nanos()).map_or(u64::MAX, |now| now + 1)
 }

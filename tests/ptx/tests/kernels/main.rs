@@ -2,6 +2,7 @@
 //! are equal to the bit where each operation is rounded as PTX says, and within a stated bound where it approximates or
 //! the order of a sum is free.
 
+mod digits;
 mod fill;
 mod functions;
 mod gradient;
