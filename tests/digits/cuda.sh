@@ -8,6 +8,7 @@
 # steps where accuracy matters.
 set -uo pipefail
 . "$(dirname "$0")/../../scripts/common.sh"
+. "$(dirname "$0")/checks.sh"
 [[ -f ${1-} ]] || usage "no such file: '${1-}'"
 no_arguments "${@:2}"
 digits=$(realpath "$1")
@@ -16,29 +17,11 @@ steps=${DIGITS_TEST_STEPS:-20}  # Enough to know more than eight digits of ten.
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cd "$work" || exit 1
-passed=0 failed=0
-
-# check NAME COMMAND...: the command's exit code decides.
-check() {
-  local name=$1
-  shift
-  if "$@"; then
-    passed=$((passed + 1))
-    echo "ok      $name"
-  else
-    failed=$((failed + 1))
-    echo "FAILED  $name"
-    sed 's/^/        stdout: /' out
-    sed 's/^/        stderr: /' err
-  fi
-}
-
 # run ARGUMENTS...: leaves exit code in $code, output in out and err.
 run() {
   "$digits" --data "$data" --platform cuda "$@" >out 2>err </dev/null
   code=$?
 }
-checksum() { sed -n 's/^  checksum  *\([0-9a-f]\{16\}\) .*/\1/p' out; }
 trains() { run "$@" && [[ $code -eq 0 && ! -s err ]] && [[ -n $(checksum) ]] && grep -q '^  platform    cuda, ' out; }
 
 # The same weights whenever the operations begin: delays of two seeds, and none.

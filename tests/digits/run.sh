@@ -8,6 +8,7 @@
 # with the reason.
 set -uo pipefail
 . "$(dirname "$0")/../../scripts/common.sh"
+. "$(dirname "$0")/checks.sh"
 [[ -f ${1-} ]] || usage "no such file: '${1-}'"
 no_arguments "${@:2}"
 here=$(cd "$(dirname "$0")" && pwd)
@@ -18,23 +19,6 @@ work=$(mktemp -d)
 trap 'chmod -R u+w "$work"; rm -rf "$work"' EXIT
 cd "$work" || exit 1
 mkdir files  # Where the program is told to write; everything else in $work is ours.
-passed=0 failed=0
-
-# check NAME COMMAND...: the command's exit code decides.
-check() {
-  local name=$1
-  shift
-  if "$@"; then
-    passed=$((passed + 1))
-    echo "ok      $name"
-  else
-    failed=$((failed + 1))
-    echo "FAILED  $name"
-    sed 's/^/        stdout: /' out
-    sed 's/^/        stderr: /' err
-  fi
-}
-
 # run ARGUMENTS...: leaves exit code in $code, output in out and err.
 run() {
   "$digits" --data "$data" "$@" >out 2>err </dev/null
@@ -46,7 +30,6 @@ with_python() {
   if command -v python3 >/dev/null; then check "$@"; else echo "skipped $1: there is no python3"; fi
 }
 prints() { grep -Eq -- "$1" out; }
-checksum() { sed -n 's/^  checksum  *\([0-9a-f]\{16\}\) .*/\1/p' out; }
 
 # refuses PATTERN ARGUMENTS...: exit code 2, nothing on stdout, one line on stderr that matches, no file left behind.
 refuses() {

@@ -73,8 +73,7 @@ void* HostUpdate(const KernelFrame* frame) {
   for (std::size_t i = begin; i < end; ++i) {
     float sum = gradients[i];
     for (std::size_t device = 1; device < devices; ++device) sum += gradients[device * kWeights + i];
-    velocity[i] = momentum * velocity[i] - scale * sum;
-    weights[i] += velocity[i];
+    UpdateWeight(sum, scale, momentum, velocity[i], weights[i]);
   }
   return nullptr;
 }

@@ -45,12 +45,18 @@ void Softmax(Scores& scores) {
   for (float& score : scores) score /= sum;
 }
 
+// The probabilities of the classes, less one at the label.
+Scores ErrorsOf(const float* weights, const Features& features, std::int32_t label) {
+  Scores scores = ComputeScores(weights, features);
+  Softmax(scores);
+  scores[static_cast<std::size_t>(label)] -= 1;
+  return scores;
+}
+
 }  // namespace
 
 void ComputeErrors(const float* weights, const Example& example, float* errors) {
-  Scores scores = ComputeScores(weights, ComputeFeatures(example.pixels));
-  Softmax(scores);
-  scores[static_cast<std::size_t>(example.label)] -= 1;
+  const Scores scores = ErrorsOf(weights, ComputeFeatures(example.pixels), example.label);
   std::copy(scores.begin(), scores.end(), errors);
 }
 
@@ -69,9 +75,7 @@ void ComputeGradient(const float* weights, const Example* examples, std::size_t 
   std::fill_n(gradient, kWeights, 0.0F);
   for (const Example* example = examples; example != examples + rows; ++example) {
     const Features features = ComputeFeatures(example->pixels);
-    Scores error = ComputeScores(weights, features);
-    Softmax(error);
-    error[static_cast<std::size_t>(example->label)] -= 1;
+    const Scores error = ErrorsOf(weights, features, example->label);
     for (std::size_t i = 0; i < kFeatures; ++i) {
       for (std::size_t c = 0; c < kClasses; ++c) gradient[i * kClasses + c] += features[i] * error[c];
     }
@@ -80,10 +84,7 @@ void ComputeGradient(const float* weights, const Example* examples, std::size_t 
 
 void UpdateWeights(const float* gradient, std::size_t rows, float* velocity, float* weights) {
   const float scale = StepScale(rows);
-  for (std::size_t i = 0; i < kWeights; ++i) {
-    velocity[i] = kMomentum * velocity[i] - scale * gradient[i];
-    weights[i] += velocity[i];
-  }
+  for (std::size_t i = 0; i < kWeights; ++i) UpdateWeight(gradient[i], scale, kMomentum, velocity[i], weights[i]);
 }
 
 std::int32_t Predict(const float* weights, const float* pixels) {

@@ -40,7 +40,13 @@ constexpr float kMomentum = 0.9F;
 /// What a gradient that is a sum over `rows` examples is multiplied by.
 constexpr float StepScale(std::size_t rows) { return 0.3F / static_cast<float>(rows); }
 
-/// One step of descent with momentum. `gradient` is a sum over `rows` examples.
+/// One weight's step of descent with momentum; `scale` as StepScale says.
+inline void UpdateWeight(float gradient, float scale, float momentum, float& velocity, float& weight) {
+  velocity = momentum * velocity - scale * gradient;
+  weight += velocity;
+}
+
+/// The step of all weights. `gradient` is a sum over `rows` examples.
 void UpdateWeights(const float* gradient, std::size_t rows, float* velocity, float* weights);
 
 /// The class with the highest score; the lowest one of several.

@@ -10,6 +10,7 @@
 
 #![allow(unsafe_code, reason = "the driver copies by address")]
 
+use std::convert::identity;
 use std::sync::Arc;
 
 use cudarc::driver::sys::CUstream;
@@ -127,7 +128,7 @@ pub(crate) fn start(mut in_flight: InFlight, mut points: Vec<SyncPoint>) {
             in_flight.pinned = pinned;
             let source = std::ptr::with_exposed_provenance(from);
             // SAFETY: the operation keeps both ends, of so many bytes, until its event, and the source pinned.
-            enqueue(in_flight, Role::ToDevice, &points, keeping(()), None, move |stream| unsafe {
+            enqueue(in_flight, Role::ToDevice, &points, identity, None, move |stream| unsafe {
                 (api.base.copy_to_device)(to, source, bytes, stream)
             });
         }
@@ -139,7 +140,7 @@ pub(crate) fn start(mut in_flight: InFlight, mut points: Vec<SyncPoint>) {
             in_flight.pinned = pinned;
             let destination = std::ptr::with_exposed_provenance_mut(to);
             // SAFETY: the same, with the destination pinned.
-            enqueue(in_flight, Role::ToHost, &points, keeping(()), None, move |stream| unsafe {
+            enqueue(in_flight, Role::ToHost, &points, identity, None, move |stream| unsafe {
                 (api.base.copy_to_host)(destination, from, bytes, stream)
             });
         }
@@ -148,20 +149,12 @@ pub(crate) fn start(mut in_flight: InFlight, mut points: Vec<SyncPoint>) {
                 return overlapping::start(in_flight, points, from, to, bytes);
             }
             // SAFETY: the operation keeps both ends, of so many bytes, until its event.
-            enqueue(in_flight, Role::Within, &points, keeping(()), None, move |stream| unsafe {
+            enqueue(in_flight, Role::Within, &points, identity, None, move |stream| unsafe {
                 (api.base.copy_within)(to, from, bytes, stream)
             });
         }
         (End::Gpu(_, from), End::Gpu(other, to)) => copy_to_peer(in_flight, &points, from, other, to, bytes),
         (End::Host(_), End::Host(_)) => unreachable!("device_of() has found a device"),
-    }
-}
-
-/// Keeps something until the work is over, which the poller then lets go of.
-pub(crate) fn keeping(kept: impl Send + 'static) -> impl FnOnce(Result<(), Error>) -> Result<(), Error> + Send {
-    move |outcome| {
-        drop(kept);
-        outcome
     }
 }
 
@@ -231,7 +224,7 @@ fn copy_to_peer(in_flight: InFlight, points: &[SyncPoint], from: u64, other: usi
     };
     let (here, context, api) = (in_flight.unit.gpu.context(), there.context(), in_flight.unit.gpu.api());
     // SAFETY: both ends have so many bytes until the event, in these contexts, which are retained.
-    enqueue(in_flight, Role::WithinToo, points, keeping(()), Some(there), move |stream| unsafe {
+    enqueue(in_flight, Role::WithinToo, points, identity, Some(there), move |stream| unsafe {
         if here == context {
             // Virtual devices on one GPU.
             (api.base.copy_within)(to, from, bytes, stream)

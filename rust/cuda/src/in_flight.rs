@@ -89,25 +89,25 @@ impl InFlight {
         }
         self.shared.orders.remove(self.key);
         let enqueued = self.enqueued.take();
-        let Some(promise) = self.promise.take() else { return };
         let refused = outcome.as_ref().err().cloned();
-        let runner = promise.runner();
-        let complete = move || {
-            // Before the event: its owner may free the memory afterwards.
-            drop(self.pinned.take());
-            promise.complete(outcome);
-            // Maybe the last of the backend, whose end frees what that has.
-            drop(self);
-        };
         match ended_on {
-            EndedOn::Poller => runner.run(complete),
-            EndedOn::Caller => complete(),
+            EndedOn::Poller => self.runner().run(move || self.complete(outcome)),
+            EndedOn::Caller => self.complete(outcome),
         }
         if let Some(enqueued) = enqueued {
             match refused {
                 Some(error) => _ = enqueued.set_error(error),
                 None => _ = enqueued.set_ready(),
             }
+        }
+    }
+
+    /// Tells the event, and lets go of all that it had: maybe the last of the backend, whose end frees what that has.
+    fn complete(mut self, outcome: Result<(), Error>) {
+        // Before the event: its owner may free the memory afterwards.
+        drop(self.pinned.take());
+        if let Some(promise) = self.promise.take() {
+            promise.complete(outcome);
         }
     }
 
@@ -195,10 +195,10 @@ impl Waits {
             Order::Held(enqueued) => Some(enqueued.clone()),
             Order::Enqueued(_) => None,
         });
-        // Of a part that never is enqueued the join has the error, or ignores it.
-        let before = self.before.len();
-        self.before.extend(held.map(|enqueued| after_all(&[enqueued])));
-        if self.before.len() > before {
+        let held: Vec<Event> = held.collect();
+        if !held.is_empty() {
+            // Of a part that never is enqueued the join has the error, or ignores it.
+            self.before.push(after_all(&held));
             return self.held.push(join.clone());
         }
         if several && parts.iter().any(|part| !part.may_fail) {
@@ -272,7 +272,7 @@ fn proceed(mut in_flight: InFlight, waits: Waits, all: &[Event], outcome: &Resul
     if more.before.is_empty() {
         return copy::start(in_flight, points);
     }
-    // Over, but for its event, which comes.
+    // Over, but for its event, which comes; or a join of such a part and of others of ours, which end by themselves.
     let then = when_all(&more.before);
     let waits = Waits { points, held: more.held, ..Waits::default() };
     let all = all.to_vec();

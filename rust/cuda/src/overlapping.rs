@@ -9,7 +9,7 @@ use std::sync::Arc;
 use cudarc::driver::sys::CUstream;
 
 use crate::api::{Base, ResultCode};
-use crate::copy::{enqueue, keeping};
+use crate::copy::enqueue;
 use crate::in_flight::InFlight;
 use crate::staging::{CHUNK_BYTES, Chunk, SLAB_BYTES};
 use crate::stream::{EndedOn, Role, SyncPoint};
@@ -33,7 +33,11 @@ pub(crate) fn start(mut in_flight: InFlight, points: Vec<SyncPoint>, from: u64, 
 
 fn copy_through(chunk: Chunk, in_flight: InFlight, points: &[SyncPoint], from: u64, to: u64, bytes: usize) {
     let (base, between) = (&in_flight.unit.gpu.api().base, chunk.address().cast());
-    enqueue(in_flight, Role::Within, points, keeping(chunk), None, move |stream| {
+    let end = move |outcome| {
+        drop(chunk);
+        outcome
+    };
+    enqueue(in_flight, Role::Within, points, end, None, move |stream| {
         // SAFETY: the operation keeps both ends, of so many bytes, and the chunk, until its event.
         unsafe { pieces(base, stream, between, from, to, bytes) }
     });

@@ -106,7 +106,7 @@ pub const FLAG_LENDS_THROUGHOUT: u16 = 2048;
 pub const FLAG_OF_OTHERS: u16 = 4096;
 /// It succeeds also if what it waits for fails. With [`FLAG_OF_OTHERS`].
 pub const FLAG_IGNORES_ERRORS: u16 = 8192;
-/// Something that it waited for has failed. With [`FLAG_OF_OTHERS`].
+/// Something that it waited for has failed, so it will. With [`FLAG_OF_OTHERS`].
 pub const FLAG_PART_FAILED: u16 = 16384;
 
 /// The low bits of `error` while the event is pending: the kind of debt, and [`DEBT_FAR`]. `debt.rs` says when the rest

@@ -47,18 +47,12 @@ pub(super) struct Node {
     pub(super) link: Link,
     pub(super) seen: Seen,
     /// The index of the event that waits for it; none for the first.
-    waiter: Option<usize>,
+    pub(super) waiter: Option<usize>,
 }
 
 impl Link {
     pub(super) fn of(debt: usize) -> Self {
         Self { address: debt & !DEBT_MASK, is_far: debt & DEBT_FAR != 0 }
-    }
-}
-
-impl Node {
-    pub(super) fn new(link: Link, seen: Seen, waiter: Option<usize>) -> Self {
-        Self { link, seen, waiter }
     }
 }
 

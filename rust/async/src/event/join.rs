@@ -334,6 +334,7 @@ impl Node {
             // First the mark, for readers of what is still owed.
             #[cfg(not(purlin_model))]
             if error.is_some()
+                && !matches!((*join).rule, Rule::Ignore)
                 && let Some(all) = (*join).promise.0.header()
             {
                 all.flags.fetch_or(FLAG_PART_FAILED, Relaxed);

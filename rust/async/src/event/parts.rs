@@ -34,47 +34,44 @@ impl Event {
     /// failed.
     pub fn parts<T>(&self, mut find: impl FnMut(usize) -> Option<T>) -> Option<Vec<Part<T>>> {
         let root = self.header()?;
+        let seen = Seen::of(root).filter(|seen| seen.flags & FLAG_OF_OTHERS != 0)?;
         let link = Link { address: ptr::from_ref(root).expose_provenance(), is_far: false };
-        let mut nodes = vec![Node::new(link, Seen::of(root)?, None)];
-        let (mut ignores_errors, mut parts, mut leaves) = (vec![false], Vec::new(), Vec::new());
+        let mut nodes = vec![Node { link, seen, waiter: None }];
+        // By node: whether the event at the top succeeds if this one fails.
+        let mut may_fail = vec![false];
+        let (mut parts, mut found) = (Vec::new(), Vec::new());
+        // Joins that fail the one at the top.
+        let mut minded = Vec::new();
         let mut next = 0;
-        while let Some(node) = nodes.get(next) {
-            let (link, seen) = (node.link, node.seen);
-            if next > 0
-                && let Some(known) = find(link.address)
-            {
-                parts.push(Part { known, may_fail: ignores_errors[next] });
-                leaves.push(next);
+        while let Some(&Node { link, seen, .. }) = nodes.get(next) {
+            if let Some(known) = if next > 0 { find(link.address) } else { None } {
+                parts.push(Part { known, may_fail: may_fail[next] });
+                found.push(next);
             } else {
-                if seen.flags & FLAG_OF_OTHERS == 0 {
-                    return None;
-                }
                 let below = debt::links(link.address, seen.debt);
-                if below.is_empty() || nodes.len() + below.len() > MOST {
+                if seen.flags & FLAG_OF_OTHERS == 0 || below.is_empty() || nodes.len() + below.len() > MOST {
                     return None;
                 }
-                let ignores = ignores_errors[next] || seen.flags & FLAG_IGNORES_ERRORS != 0;
+                if !may_fail[next] {
+                    minded.push(link);
+                }
+                let ignores = may_fail[next] || seen.flags & FLAG_IGNORES_ERRORS != 0;
                 for link in below {
-                    nodes.push(Node::new(link, debt::look(link)?, Some(next)));
-                    ignores_errors.push(ignores);
+                    nodes.push(Node { link, seen: debt::look(link)?, waiter: Some(next) });
+                    may_fail.push(ignores);
                 }
             }
             next += 1;
         }
-        // A part that has failed is struck out after its join was marked, so a mark is seen now.
-        let is_well = |(index, node): (usize, &Node)| {
-            let flags = match index {
-                0 => Seen::of(root).map(|seen| seen.flags),
-                _ => debt::look(node.link).map(|seen| seen.flags),
-            };
-            leaves.contains(&index)
-                || ignores_errors[index]
-                || flags.is_some_and(|flags| flags & FLAG_PART_FAILED == 0 || flags & FLAG_IGNORES_ERRORS != 0)
+        // A part that has failed is struck out after its join was marked, so a mark is seen now. The event at the top
+        // may be in memory that the slab does not know.
+        let is_marked = |link: &Link| {
+            let seen = if link.address == ptr::from_ref(root).addr() { Seen::of(root) } else { debt::look(*link) };
+            seen.is_none_or(|seen| seen.flags & FLAG_PART_FAILED != 0)
         };
-        let are_well = nodes.iter().enumerate().all(is_well);
         // SAFETY: the first node is this event, which is alive.
-        let stand = leaves.iter().all(|&leaf| unsafe { debt::stands(&nodes, leaf) });
-        (are_well && stand).then_some(parts)
+        let stand = found.iter().all(|&part| unsafe { debt::stands(&nodes, part) });
+        (stand && !minded.iter().any(is_marked)).then_some(parts)
     }
 }
 

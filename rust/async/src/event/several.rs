@@ -175,7 +175,8 @@ impl Awaited {
     }
 }
 
-/// Strikes a creditor out. Release, for the load in `of`: who does not see it there sees what was marked before.
+/// Strikes a creditor out. Release, for the load in `of`: a thread that finds it struck out sees what was marked
+/// before.
 pub(super) fn arrived(creditor: &AtomicUsize) {
     creditor.store(0, Release);
 }

@@ -29,7 +29,8 @@ fn a_copy_behind_a_join_is_enqueued_while_the_join_is_pending() {
             let held = Held::new(&session.driver);
             session.driver.control.reset_calls();
             let ups: Vec<Event> = host.iter().zip(&on_gpu).map(|(from, to)| copy(from, to, &[])).collect();
-            let peer = copy(&on_gpu[1], &middle, &[when_all(&ups)]);
+            // The copy reads what the first part has written.
+            let peer = copy(&on_gpu[1], &middle, &[when_all(&[ups[1].clone(), ups[0].clone()])]);
             // A join of joins, one of which ignores errors.
             let all = when_all(&[after_all(&[peer.clone(), ups[0].clone()]), ups[1].clone()]);
             let down = copy(&middle, &back, &[all]);
@@ -148,7 +149,7 @@ fn steps_that_donate_to_one_another_are_enqueued_without_the_host() {
             let held = Held::new(&session.driver);
             session.driver.control.reset_calls();
             for _ in 0..STEPS {
-                // Somebody reads what the step overwrites.
+                // A copy reads what the step overwrites.
                 let reader = weights.copy_to_memory_space(&device.memory_space("pinned_host").unwrap()).unwrap();
                 let step = program.execute(&[&weights, &velocity, &gradient], &ExecuteOptions::default()).unwrap();
                 assert!(!step.done.is_ready() && !reader.ready_event().is_ready());
