@@ -8,7 +8,7 @@
 # steps where accuracy matters.
 set -uo pipefail
 . "$(dirname "$0")/../../scripts/common.sh"
-. "$(dirname "$0")/checks.sh"
+. "$(dirname "$0")/checks.bash"
 [[ -f ${1-} ]] || usage "no such file: '${1-}'"
 no_arguments "${@:2}"
 digits=$(realpath "$1")

@@ -8,7 +8,7 @@
 # with the reason.
 set -uo pipefail
 . "$(dirname "$0")/../../scripts/common.sh"
-. "$(dirname "$0")/checks.sh"
+. "$(dirname "$0")/checks.bash"
 [[ -f ${1-} ]] || usage "no such file: '${1-}'"
 no_arguments "${@:2}"
 here=$(cd "$(dirname "$0")" && pwd)

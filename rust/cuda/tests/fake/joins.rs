@@ -29,15 +29,18 @@ fn a_copy_behind_a_join_is_enqueued_while_the_join_is_pending() {
             let held = Held::new(&session.driver);
             session.driver.control.reset_calls();
             let ups: Vec<Event> = host.iter().zip(&on_gpu).map(|(from, to)| copy(from, to, &[])).collect();
-            // The copy reads what the first part has written.
-            let peer = copy(&on_gpu[1], &middle, &[when_all(&[ups[1].clone(), ups[0].clone()])]);
+            let peer = copy(&on_gpu[1], &middle, &[when_all(&ups)]);
             // A join of joins, one of which ignores errors.
             let all = when_all(&[after_all(&[peer.clone(), ups[0].clone()]), ups[1].clone()]);
             let down = copy(&middle, &back, &[all]);
-            assert_eq!(calls(session, "cuMemcpyDtoHAsync_v2"), 1, "the last of the chain is enqueued");
+            // Nothing but the join's first part orders the two copies of pinned memory.
+            let again = copy(&back, &on_gpu[0], &[when_all(&[down.clone(), ups[0].clone()])]);
+            let ends = ["cuMemcpyDtoHAsync_v2", "cuMemcpyHtoDAsync_v2"];
+            assert_eq!(ends.map(|entry| calls(session, entry)), [1, 3], "the last of the chain are enqueued");
             assert!(!down.is_ready());
             drop(held);
-            outcome(&down).unwrap();
+            outcome(&again).unwrap();
+            assert_eq!(read(&on_gpu[0]).unwrap(), pattern(BYTES, 2));
             assert_eq!(read(&back).unwrap(), pattern(BYTES, 2));
         });
     });
@@ -58,11 +61,16 @@ fn operations_that_are_held_are_enqueued_together_with_what_joins_them() {
             let ups = [0, 1].map(|at| copy(&host[at], &on_gpu[at], &[promise.event()]));
             let joins = [when_all(&ups), after_all(&ups)];
             let down = copy(&on_gpu[1], &back, &[when_all(&joins)]);
-            assert_eq!(calls(session, "cuMemcpyHtoDAsync_v2"), 0, "the input is not there");
+            // Nothing but the join orders the two copies of pinned memory.
+            let again = copy(&back, &on_gpu[0], &[when_all(&[down, ups[0].clone()])]);
+            let ends = ["cuMemcpyDtoHAsync_v2", "cuMemcpyHtoDAsync_v2"];
+            let enqueued = || ends.map(|entry| calls(session, entry));
+            assert_eq!(enqueued(), [0, 0], "the input is not there");
             promise.set_ready();
-            assert_eq!(calls(session, "cuMemcpyDtoHAsync_v2"), 1, "enqueued, although nothing is over");
+            assert_eq!(enqueued(), [1, 3], "enqueued, although nothing is over");
             drop(held);
-            outcome(&down).unwrap();
+            outcome(&again).unwrap();
+            assert_eq!(read(&on_gpu[0]).unwrap(), pattern(BYTES, 3));
             assert_eq!(read(&back).unwrap(), pattern(BYTES, 3));
         });
     });
