@@ -22,6 +22,7 @@ use crate::driver::Driver;
 use crate::err;
 use crate::event_pool::EventPool;
 use crate::stream::{Role, Stream};
+use crate::trace::Tracer;
 
 /// `CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED`.
 const POOLS_SUPPORTED: u32 = 115;
@@ -36,6 +37,7 @@ pub(crate) struct Gpu {
     device: CUdevice,
     context: CUcontext,
     pub(crate) events: Arc<EventPool>,
+    pub(crate) tracer: Tracer,
     streams: Vec<Stream>,
     /// `None`: the driver has no pools on it.
     pub(crate) pool: Option<Pool>,
@@ -79,6 +81,7 @@ impl Gpu {
             device,
             context,
             events: Arc::new(EventPool::new(driver)),
+            tracer: Tracer::new(driver, index),
             streams: Vec::new(),
             pool: None,
             submissions: AtomicU64::new(0),
@@ -260,6 +263,7 @@ impl Drop for Gpu {
         for stream in std::mem::take(&mut self.streams) {
             stream.destroy(self.api());
         }
+        self.tracer.destroy(self);
         self.events.destroy();
         drop(current);
         // SAFETY: retained in open(). What fails here has nobody to be told.

@@ -46,6 +46,7 @@ mod poller;
 mod route;
 mod staging;
 mod stream;
+mod trace;
 mod upload;
 mod uses;
 

@@ -26,6 +26,7 @@ use crate::event_pool::Recorded;
 use crate::gpu::Gpu;
 use crate::known::Known;
 use crate::operation_name::OperationName;
+use crate::trace::Times;
 use crate::uses::Point;
 
 /// `CU_STREAM_NON_BLOCKING`: no order with the legacy default stream.
@@ -66,6 +67,23 @@ impl Role {
         Self::Memory,
         Self::Free,
     ];
+
+    /// As traces name it.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::ToDevice => "host to device",
+            Self::ToHost => "device to host",
+            Self::ToHostToo => "device to host, by chunks",
+            Self::Within => "within the device",
+            Self::WithinToo => "to other devices",
+            Self::Compute => "launches",
+            Self::Compute1 => "launches, stream 1",
+            Self::Compute2 => "launches, stream 2",
+            Self::Compute3 => "launches, stream 3",
+            Self::Memory => "allocations",
+            Self::Free => "frees",
+        }
+    }
 
     /// The stream for launches of that number; the first, if there is none.
     pub(crate) fn of_launches(number: u8) -> Self {
@@ -132,6 +150,8 @@ pub(crate) struct Order<'a> {
     pub(crate) name: &'a OperationName,
     /// The other GPU whose memory it touches.
     pub(crate) other: Option<&'a Gpu>,
+    /// How many bytes it copies, for traces.
+    pub(crate) bytes: usize,
 }
 
 /// What happens at the end of a submission.
@@ -144,6 +164,14 @@ struct Refused<'a> {
     with: Option<&'a Gpu>,
 }
 
+/// What is recorded with a submission.
+struct Events {
+    /// Behind it.
+    event: Arc<Recorded>,
+    /// Around it, if a trace wants that.
+    times: Option<Times>,
+}
+
 struct Record {
     number: u64,
     /// Among those of all streams of the GPU.
@@ -151,6 +179,15 @@ struct Record {
     name: OperationName,
     event: Arc<Recorded>,
     end: End,
+    /// If a trace wants it.
+    traced: Option<Traced>,
+}
+
+/// What a trace says of a submission, besides its name.
+struct Traced {
+    times: Times,
+    role: Role,
+    bytes: usize,
 }
 
 /// See the module.
@@ -225,7 +262,8 @@ impl Stream {
             Ok(event) => Arc::new(event),
             Err(code) => return refuse(gpu.failed(code, &order.name.to_string()), end),
         };
-        match stream.enqueue(gpu, order, event, work, end) {
+        let times = gpu.tracer.times();
+        match stream.enqueue(gpu, order, Events { event, times }, work, end) {
             Ok(point) => Ok(point),
             Err((refused, end)) => refuse(gpu.failed_with(refused.with, refused.code, &order.name.to_string()), end),
         }
@@ -236,15 +274,18 @@ impl Stream {
         &self,
         gpu: &Arc<Gpu>,
         order: Order<'a>,
-        event: Arc<Recorded>,
+        events: Events,
         work: impl FnOnce(CUstream) -> ResultCode,
         end: End,
     ) -> Result<SyncPoint, (Refused<'a>, End)> {
+        let Events { event, times } = events;
         let mut queue = self.queue.lock();
         if let Err(refused) = self.come_after(&mut queue, gpu, order.role, order.waits) {
             return Err((refused, end));
         }
+        let times = times.filter(|times| times.begin(gpu, self.stream));
         let mut code = work(self.stream);
+        let times = times.filter(|times| times.end(gpu, self.stream));
         if code == 0 {
             // SAFETY: both handles are the driver's, and stay while this point and this GPU do.
             code = unsafe { (gpu.api().base.record_event)(event.handle(), self.stream) };
@@ -254,7 +295,8 @@ impl Stream {
         }
         queue.last += 1;
         let (number, submission, name) = (queue.last, gpu.next_submission(), order.name.clone());
-        queue.records.push_back(Record { number, submission, name, event: Arc::clone(&event), end });
+        let traced = times.map(|times| Traced { times, role: order.role, bytes: order.bytes });
+        queue.records.push_back(Record { number, submission, name, event: Arc::clone(&event), end, traced });
         let known = queue.known.clone();
         Ok(SyncPoint { gpu: Arc::clone(gpu), role: order.role, number, submission, event, known })
     }
@@ -369,12 +411,15 @@ impl Stream {
                 }
             }
         }
-        let Some(Record { number, event, end, name, .. }) = queue.records.pop_front() else { return false };
+        let Some(Record { number, event, end, name, traced, .. }) = queue.records.pop_front() else { return false };
         if outcome.is_ok() {
             // Release: see is_over().
             self.completed.store(number, Ordering::Release);
         }
         drop(queue);
+        if let Some(Traced { times, role, bytes }) = traced.filter(|_| outcome.is_ok()) {
+            gpu.tracer.tell(gpu, role, &name, bytes, &times);
+        }
         drop((event, name));
         end(outcome, if own == Some(number) { EndedOn::Caller } else { EndedOn::Poller });
         true
