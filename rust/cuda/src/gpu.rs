@@ -21,6 +21,7 @@ use crate::api::{Api, Pools, ResultCode};
 use crate::driver::Driver;
 use crate::err;
 use crate::event_pool::EventPool;
+use crate::stall::Listing;
 use crate::stream::{Role, Stream};
 use crate::trace::Tracer;
 
@@ -45,6 +46,8 @@ pub(crate) struct Gpu {
     submissions: AtomicU64,
     is_broken: AtomicBool,
     why_broken: Mutex<Option<Error>>,
+    /// By which stall reports know this; none before it is open.
+    listing: Option<Arc<Listing>>,
 }
 
 /// The pool that a GPU has from the beginning. Others may make another one current, which other GPUs need not reach, so
@@ -87,6 +90,7 @@ impl Gpu {
             submissions: AtomicU64::new(0),
             is_broken: AtomicBool::new(false),
             why_broken: Mutex::new(None),
+            listing: None,
         };
         let current = gpu.enter()?;
         for _ in Role::ALL {
@@ -100,7 +104,10 @@ impl Gpu {
             err::check(api, unsafe { (pools.default_of)(&mut pool, device) }, what("asking for the pool of"))?;
             gpu.pool = Some(Pool { api: pools, handle: pool });
         }
-        Ok(Arc::new(gpu))
+        Ok(Arc::new_cyclic(|me| {
+            gpu.listing = Some(Listing::new(me));
+            gpu
+        }))
     }
 
     pub(crate) fn api(&self) -> &'static Api {

@@ -45,7 +45,10 @@ mod pointer;
 mod poller;
 mod route;
 mod staging;
+mod stall;
 mod stream;
+// A recording is one per process, which models cannot have.
+#[cfg_attr(purlin_model, path = "trace/none.rs")]
 mod trace;
 mod upload;
 mod uses;

@@ -164,6 +164,15 @@ struct Refused<'a> {
     with: Option<&'a Gpu>,
 }
 
+/// What a stream has in flight.
+pub(crate) struct Pending {
+    /// The oldest: its number, its name, and what it is behind.
+    pub(crate) number: u64,
+    pub(crate) name: OperationName,
+    pub(crate) known: Known,
+    pub(crate) count: usize,
+}
+
 /// What is recorded with a submission.
 struct Events {
     /// Behind it.
@@ -179,6 +188,8 @@ struct Record {
     name: OperationName,
     event: Arc<Recorded>,
     end: End,
+    /// What it is behind.
+    known: Known,
     /// If a trace wants it.
     traced: Option<Traced>,
 }
@@ -232,7 +243,8 @@ impl Stream {
         unsafe { (api.base.destroy_stream)(self.stream) };
     }
 
-    fn is_over(&self, number: u64) -> bool {
+    /// Whether the submission of that number is known to be over.
+    pub(crate) fn is_over(&self, number: u64) -> bool {
         // Acquire: pairs with the release in look(), so what the submission wrote is visible.
         self.completed.load(Ordering::Acquire) >= number
     }
@@ -296,8 +308,9 @@ impl Stream {
         queue.last += 1;
         let (number, submission, name) = (queue.last, gpu.next_submission(), order.name.clone());
         let traced = times.map(|times| Traced { times, role: order.role, bytes: order.bytes });
-        queue.records.push_back(Record { number, submission, name, event: Arc::clone(&event), end, traced });
         let known = queue.known.clone();
+        let record = Record { number, submission, name, event: Arc::clone(&event), end, known: known.clone(), traced };
+        queue.records.push_back(record);
         Ok(SyncPoint { gpu: Arc::clone(gpu), role: order.role, number, submission, event, known })
     }
 
@@ -365,6 +378,14 @@ impl Stream {
                 code => _ = gpu.failed(code, what),
             }
         }
+    }
+
+    /// What is in flight here; `None` if nothing is.
+    pub(crate) fn pending(&self) -> Option<Pending> {
+        let queue = self.queue.lock();
+        let Record { number, name, known, .. } = queue.records.front()?;
+        let (number, name, known) = (*number, name.clone(), known.clone());
+        Some(Pending { number, name, known, count: queue.records.len() })
     }
 
     /// What is oldest in flight here, and its number among the submissions of the GPU.

@@ -26,6 +26,7 @@ mod poller;
 mod programs;
 mod reuse;
 mod scenario;
+mod stalls;
 mod stranger;
 mod strided;
 mod support;
