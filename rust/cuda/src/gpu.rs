@@ -21,6 +21,7 @@ use crate::api::{Api, Pools, ResultCode};
 use crate::driver::Driver;
 use crate::err;
 use crate::event_pool::EventPool;
+use crate::lanes::Lanes;
 use crate::stream::{Role, Stream};
 
 /// `CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED`.
@@ -37,6 +38,7 @@ pub(crate) struct Gpu {
     context: CUcontext,
     pub(crate) events: Arc<EventPool>,
     streams: Vec<Stream>,
+    pub(crate) lanes: Lanes,
     /// `None`: the driver has no pools on it.
     pub(crate) pool: Option<Pool>,
     /// How many submissions there were, on all streams.
@@ -80,6 +82,7 @@ impl Gpu {
             context,
             events: Arc::new(EventPool::new(driver)),
             streams: Vec::new(),
+            lanes: Lanes::default(),
             pool: None,
             submissions: AtomicU64::new(0),
             is_broken: AtomicBool::new(false),
@@ -188,7 +191,9 @@ impl Gpu {
     #[cold]
     pub(crate) fn give_up(&self, code: ResultCode, what: &str) -> Error {
         let error = err::error(self.api(), code, what);
-        let oldest = self.streams.iter().filter_map(Stream::oldest).min_by_key(|(number, _)| *number);
+        let lanes = self.lanes.busy();
+        let streams = self.streams.iter().chain(lanes.iter().map(|lane| lane.stream()));
+        let oldest = streams.filter_map(Stream::oldest).min_by_key(|(number, _)| *number);
         let oldest = oldest.map_or_else(
             || "nothing was in flight".to_owned(),
             |(_, name)| format!("the oldest operation in flight was the {name}"),
@@ -260,6 +265,7 @@ impl Drop for Gpu {
         for stream in std::mem::take(&mut self.streams) {
             stream.destroy(self.api());
         }
+        self.lanes.destroy();
         self.events.destroy();
         drop(current);
         // SAFETY: retained in open(). What fails here has nobody to be told.

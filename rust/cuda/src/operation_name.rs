@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use purlin_base::{Label, SourceLocation};
-use purlin_device::backend::{Access, Launch, Operation, Work};
+use purlin_device::backend::{Access, ForeignWork, Launch, Operation, Work};
 
 /// `copy of 4 bytes from host to cuda:0/device ('copy', asked for at main.rs:7)`
 #[derive(Clone)]
@@ -25,6 +25,8 @@ enum WorkName {
         launch: Arc<dyn Launch>,
         launch_id: i32,
     },
+    /// What others have enqueued.
+    Foreign(ForeignWork),
     /// For models.
     #[cfg(all(test, loom))]
     Nothing,
@@ -52,6 +54,11 @@ impl OperationName {
         Self { work, label: operation.label(), place }
     }
 
+    /// The name of what stands for work of others, and was asked for at `place`.
+    pub(crate) fn foreign(work: ForeignWork, label: Label, place: SourceLocation) -> Self {
+        Self { work: WorkName::Foreign(work), label, place }
+    }
+
     #[cfg(all(test, loom))]
     pub(crate) fn nothing() -> Self {
         Self { work: WorkName::Nothing, label: Label::default(), place: SourceLocation::UNKNOWN }
@@ -63,6 +70,7 @@ impl fmt::Display for OperationName {
         match &self.work {
             WorkName::Copy { size_bytes, from, to } => write!(f, "copy of {size_bytes} bytes from {from} to {to}")?,
             WorkName::Launch { launch, launch_id } => write!(f, "launch {launch_id} of '{}'", launch.name())?,
+            WorkName::Foreign(work) => write!(f, "import of {work}")?,
             #[cfg(all(test, loom))]
             WorkName::Nothing => f.write_str("nothing")?,
         }

@@ -69,6 +69,11 @@ impl Device {
         &self.instance
     }
 
+    /// Its number at its backend.
+    pub(crate) fn index(&self) -> usize {
+        self.index
+    }
+
     /// The client's pool; yours to schedule on.
     #[must_use]
     pub fn runner(&self) -> &ThreadPool {

@@ -1,0 +1,56 @@
+//! The orders of a GPU's work: its streams, by what they are for.
+
+/// What a stream of a GPU is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Role {
+    ToDevice,
+    ToHost,
+    /// Copies to the host through chunks, which may be long: small ones to pinned memory go on beside them.
+    ToHostToo,
+    Within,
+    WithinToo,
+    /// Launches.
+    Compute,
+    /// Launches that may go on beside those.
+    Compute1,
+    Compute2,
+    Compute3,
+    /// Allocations, each of which is waited for.
+    Memory,
+    /// What frees memory behind the work that used it.
+    Free,
+}
+
+impl Role {
+    pub(crate) const ALL: [Self; 11] = [
+        Self::ToDevice,
+        Self::ToHost,
+        Self::ToHostToo,
+        Self::Within,
+        Self::WithinToo,
+        Self::Compute,
+        Self::Compute1,
+        Self::Compute2,
+        Self::Compute3,
+        Self::Memory,
+        Self::Free,
+    ];
+
+    /// The stream for launches of that number; the first, if there is none.
+    pub(crate) fn of_launches(number: u8) -> Self {
+        match number {
+            1 => Self::Compute1,
+            2 => Self::Compute2,
+            3 => Self::Compute3,
+            _ => Self::Compute,
+        }
+    }
+}
+
+/// A stream of a GPU, by its name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Line {
+    Own(Role),
+    /// The [lane](crate::lanes) of that number, which waits for work of others.
+    Import(u32),
+}
