@@ -9,7 +9,9 @@
 // return purlin::StopTrace();
 // ```
 //
-// Purlin opens spans for schedule, run, copy and wait. They cost one relaxed load each while no trace is recorded.
+// Purlin opens spans for schedule, run, copy and wait. They cost one relaxed load each while no trace is recorded. On
+// the platform "cuda", each launch and copy of a GPU is a span on a lane of its stream, too: by the GPU's own times,
+// with kernels, bytes and label. What is under way when the recording ends is left out.
 //
 // When memory is so short that small allocations fail, the process ends: SECURITY.md, "When memory is short".
 #ifndef PURLIN_TRACE_H_

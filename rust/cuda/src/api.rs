@@ -142,6 +142,13 @@ group! {
 }
 
 group! {
+    /// Times of events.
+    Times {
+        elapsed = "cuEventElapsedTime"(*mut f32, CUevent, CUevent);
+    }
+}
+
+group! {
     /// What parameters a kernel has, since driver 12.4.
     Parameters {
         info = "cuFuncGetParamInfo"(CUfunction, usize, *mut usize, *mut usize);
@@ -155,6 +162,7 @@ pub(crate) struct Api {
     pub(crate) peers: Option<Peers>,
     pub(crate) parameters: Option<Parameters>,
     pub(crate) graphs: Option<Graphs>,
+    pub(crate) times: Option<Times>,
 }
 
 impl Api {
@@ -169,10 +177,10 @@ impl Api {
         // SAFETY: as above; it is never unloaded.
         let (base, pools, peers) = unsafe { (Base::of(library), Pools::of(library), Peers::of(library)) };
         // SAFETY: as above.
-        let (parameters, graphs) = unsafe { (Parameters::of(library), Graphs::of(library)) };
+        let (parameters, graphs, times) = unsafe { (Parameters::of(library), Graphs::of(library), Times::of(library)) };
         let base =
             base.map_err(|name| Error::unavailable(format!("the library that is called CUDA's driver has no {name}")))?;
-        let (pools, peers, parameters, graphs) = (pools.ok(), peers.ok(), parameters.ok(), graphs.ok());
-        Ok(Self { base, pools, peers, parameters, graphs })
+        let (pools, peers, parameters) = (pools.ok(), peers.ok(), parameters.ok());
+        Ok(Self { base, pools, peers, parameters, graphs: graphs.ok(), times: times.ok() })
     }
 }

@@ -65,6 +65,11 @@ pub(crate) fn address(range: &DeviceRange) -> usize {
     extent.address() + offset_bytes
 }
 
+/// How many bytes a copy moves; 0 for a launch.
+fn copied_bytes(operation: &Operation) -> usize {
+    if matches!(operation.work(), Work::Launch { .. }) { 0 } else { operation.size_bytes() }
+}
+
 /// One end of a copy.
 #[derive(Clone, Copy, Debug)]
 enum End {
@@ -178,7 +183,7 @@ pub(crate) fn enqueue(
     work: impl FnOnce(CUstream) -> ResultCode,
 ) {
     let (enqueuing, unit) = (in_flight.enqueuing(), Arc::clone(&in_flight.unit));
-    let (waits, name) = (in_flight.caller_waits, in_flight.name());
+    let (waits, name, bytes) = (in_flight.caller_waits, in_flight.name(), copied_bytes(in_flight.operation()));
     let there = other.clone();
     let parts = Parts::of(in_flight);
     let end = parts.submission(move |outcome| {
@@ -186,7 +191,7 @@ pub(crate) fn enqueue(
         // A broken GPU drops what others have asked of its memory.
         outcome.and_then(|()| there.map_or(Ok(()), |there| there.check_whole()))
     });
-    let order = Order { role, waits: points, name: &name, other: other.as_deref() };
+    let order = Order { role, waits: points, name: &name, other: other.as_deref(), bytes };
     let submitted = Stream::submit(&unit.gpu, order, work, end);
     enqueuing.done(&submitted);
     parts.enqueued(submitted.as_ref());

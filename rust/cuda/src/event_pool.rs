@@ -14,12 +14,16 @@ use purlin_base::sync::Mutex;
 use crate::api::ResultCode;
 use crate::driver::Driver;
 
+/// `CU_EVENT_DEFAULT`: it knows its time.
+const WITH_TIMES: u32 = 0;
 /// `CU_EVENT_DISABLE_TIMING`: cheaper.
 const WITHOUT_TIMES: u32 = 2;
 
 /// See the module.
 pub(crate) struct EventPool {
     driver: &'static Driver,
+    /// Of each event.
+    flags: u32,
     idle: Mutex<Idle>,
 }
 
@@ -48,7 +52,12 @@ unsafe impl Sync for Recorded {}
 
 impl EventPool {
     pub(crate) fn new(driver: &'static Driver) -> Self {
-        Self { driver, idle: Mutex::default() }
+        Self { driver, flags: WITHOUT_TIMES, idle: Mutex::default() }
+    }
+
+    /// A pool of events that know their times.
+    pub(crate) fn with_times(driver: &'static Driver) -> Self {
+        Self { flags: WITH_TIMES, ..Self::new(driver) }
     }
 
     /// An event to record. The GPU's context is current.
@@ -62,7 +71,7 @@ impl EventPool {
             None => {
                 let mut event = ptr::null_mut();
                 // SAFETY: the driver writes a handle, which is destroyed by this pool.
-                match unsafe { (self.driver.api.base.create_event)(&mut event, WITHOUT_TIMES) } {
+                match unsafe { (self.driver.api.base.create_event)(&mut event, self.flags) } {
                     0 => event,
                     code => return Err(code),
                 }

@@ -1,8 +1,8 @@
 //! Work of others on the GPU of a device: their streams and events as events of ours, and ours before their streams.
 //!
-//! What they have becomes a submission of ours on a [lane](crate::lanes), which the call makes: a stream of theirs is
-//! recorded, an event of theirs is waited for as it is now. So operations find it among the [orders](crate::orders),
-//! and their streams wait for it.
+//! What they have becomes a submission of ours on a [side stream](crate::side_streams), which the call makes: a stream
+//! of theirs is recorded, an event of theirs is waited for as it is now. So operations find it among the
+//! [orders](crate::orders), and their streams wait for it.
 //!
 //! The event fails when the client ends first. The GPU may wait on, and what was enqueued behind it with it.
 
@@ -19,9 +19,9 @@ use purlin_device::backend::{ForeignStream, ForeignWork, Operation, Schedule};
 use crate::api::ResultCode;
 use crate::event_pool::Recorded;
 use crate::gpu::Gpu;
-use crate::lanes::Lanes;
 use crate::operation_name::OperationName;
 use crate::orders::{Known, Order, key};
+use crate::side_streams::SideStreams;
 use crate::stream::{Stream, SyncPoint};
 use crate::{Shared, Unit};
 
@@ -83,7 +83,7 @@ fn submit(
 ) -> Result<SyncPoint, Error> {
     let _current = gpu.enter()?;
     let (base, refused) = (&gpu.api().base, |code| refused(gpu, None, code, &name.to_string()));
-    // What the lane waits for; of ours, free again as soon as it does.
+    // What the side stream waits for; of ours, free again as soon as it does.
     let tail = match work {
         ForeignWork::Event(theirs) => Tail::Theirs(ptr::with_exposed_provenance_mut(theirs.handle())),
         ForeignWork::Stream(theirs) => {
@@ -96,7 +96,7 @@ fn submit(
             }
         }
     };
-    let (lane, lease) = Lanes::take(gpu)?;
+    let (side_stream, lease) = SideStreams::take(gpu)?;
     let wait = |ours: CUstream| {
         // SAFETY: both handles are the driver's: a stream of ours, and an event of ours or one that was promised.
         match unsafe { (base.wait_event)(ours, tail.handle(), 0) } {
@@ -108,10 +108,10 @@ fn submit(
         lease.give_back();
         then(outcome);
     });
-    Stream::submit_alone(gpu, &lane, name, wait, refused, end)
+    Stream::submit_alone(gpu, &side_stream, name, wait, refused, end)
 }
 
-/// [`CAPTURED_EVENT`] if the lane has got into a capture, because the event of theirs is part of one.
+/// [`CAPTURED_EVENT`] if the side stream has got into a capture, because the event of theirs is part of one.
 fn captured(gpu: &Gpu, ours: CUstream) -> ResultCode {
     let mut status = 0;
     // SAFETY: the driver writes a number; the stream is ours.

@@ -21,8 +21,9 @@ use crate::api::{Api, Pools, ResultCode};
 use crate::driver::Driver;
 use crate::err;
 use crate::event_pool::EventPool;
-use crate::lanes::Lanes;
+use crate::side_streams::SideStreams;
 use crate::stream::{Role, Stream};
+use crate::trace::Tracer;
 
 /// `CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED`.
 const POOLS_SUPPORTED: u32 = 115;
@@ -37,8 +38,9 @@ pub(crate) struct Gpu {
     device: CUdevice,
     context: CUcontext,
     pub(crate) events: Arc<EventPool>,
+    pub(crate) tracer: Tracer,
     streams: Vec<Stream>,
-    pub(crate) lanes: Lanes,
+    pub(crate) side_streams: SideStreams,
     /// `None`: the driver has no pools on it.
     pub(crate) pool: Option<Pool>,
     /// How many submissions there were, on all streams.
@@ -81,8 +83,9 @@ impl Gpu {
             device,
             context,
             events: Arc::new(EventPool::new(driver)),
+            tracer: Tracer::new(driver, index),
             streams: Vec::new(),
-            lanes: Lanes::default(),
+            side_streams: SideStreams::default(),
             pool: None,
             submissions: AtomicU64::new(0),
             is_broken: AtomicBool::new(false),
@@ -191,8 +194,8 @@ impl Gpu {
     #[cold]
     pub(crate) fn give_up(&self, code: ResultCode, what: &str) -> Error {
         let error = err::error(self.api(), code, what);
-        let lanes = self.lanes.busy();
-        let streams = self.streams.iter().chain(lanes.iter().map(|lane| lane.stream()));
+        let side_streams = self.side_streams.busy();
+        let streams = self.streams.iter().chain(side_streams.iter().map(|side_stream| side_stream.stream()));
         let oldest = streams.filter_map(Stream::oldest).min_by_key(|(number, _)| *number);
         let oldest = oldest.map_or_else(
             || "nothing was in flight".to_owned(),
@@ -265,7 +268,8 @@ impl Drop for Gpu {
         for stream in std::mem::take(&mut self.streams) {
             stream.destroy(self.api());
         }
-        self.lanes.destroy();
+        self.side_streams.destroy();
+        self.tracer.destroy(self);
         self.events.destroy();
         drop(current);
         // SAFETY: retained in open(). What fails here has nobody to be told.

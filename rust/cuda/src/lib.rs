@@ -25,7 +25,6 @@ mod graph;
 mod in_flight;
 mod janitor;
 mod known;
-mod lanes;
 mod launch;
 mod limits;
 mod line;
@@ -35,6 +34,7 @@ mod memory;
 #[cfg(all(test, loom))]
 mod model;
 mod module;
+mod side_streams;
 // Nothing of it has a model.
 #[cfg(not(purlin_model))]
 mod nvrtc;
@@ -49,6 +49,7 @@ mod poller;
 mod route;
 mod staging;
 mod stream;
+mod trace;
 mod upload;
 mod uses;
 

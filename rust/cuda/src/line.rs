@@ -36,6 +36,23 @@ impl Role {
         Self::Free,
     ];
 
+    /// As traces name it.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::ToDevice => "host to device",
+            Self::ToHost => "device to host",
+            Self::ToHostToo => "device to host, by chunks",
+            Self::Within => "within the device",
+            Self::WithinToo => "to other devices",
+            Self::Compute => "launches",
+            Self::Compute1 => "launches, stream 1",
+            Self::Compute2 => "launches, stream 2",
+            Self::Compute3 => "launches, stream 3",
+            Self::Memory => "allocations",
+            Self::Free => "frees",
+        }
+    }
+
     /// The stream for launches of that number; the first, if there is none.
     pub(crate) fn of_launches(number: u8) -> Self {
         match number {
@@ -51,6 +68,6 @@ impl Role {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Line {
     Own(Role),
-    /// The [lane](crate::lanes) of that number, which waits for work of others.
+    /// The [side stream](crate::side_streams) of that number, which waits for work of others.
     Import(u32),
 }

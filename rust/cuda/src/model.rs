@@ -94,7 +94,7 @@ pub(crate) fn driver() -> &'static Driver {
     let mut base = Base::idle();
     (base.create_event, base.destroy_event) = (create, destroy);
     (base.record_event, base.query_event) = (record, query);
-    Box::leak(Box::new(Driver::of(Api { base, pools: None, peers: None, parameters: None, graphs: None })))
+    Box::leak(Box::new(Driver::of(Api { base, pools: None, peers: None, parameters: None, graphs: None, times: None })))
 }
 
 /// On such a driver.

@@ -1,10 +1,11 @@
 //! An operation, as errors name it. The text is made when an error needs it; the name keeps no memory of the operation.
 
-use std::fmt;
+use std::fmt::{self, Write as _};
 use std::sync::Arc;
 
+use purlin_async::trace::Value;
 use purlin_base::{Label, SourceLocation};
-use purlin_device::backend::{Access, ForeignWork, Launch, Operation, Work};
+use purlin_device::backend::{Access, Command, CommandList, ForeignWork, Launch, Operation, Work};
 
 /// `copy of 4 bytes from host to cuda:0/device ('copy', asked for at main.rs:7)`
 #[derive(Clone)]
@@ -59,10 +60,51 @@ impl OperationName {
         Self { work: WorkName::Foreign(work), label, place }
     }
 
+    /// What traces call it, with what they say of it on the device of that number.
+    pub(crate) fn span(&self, device: usize) -> (String, Vec<(&'static str, Value)>) {
+        let text = |text: &dyn fmt::Display| Value::Text(text.to_string());
+        let mut values = vec![("label", text(&self.label)), ("place", text(&self.place))];
+        let name = match &self.work {
+            WorkName::Copy { from, to, .. } => {
+                values.extend([("from", text(from)), ("to", text(to))]);
+                "copy".to_owned()
+            }
+            WorkName::Launch { launch, launch_id } => {
+                let kernels = u16::try_from(device).ok().and_then(|device| launch.commands(device)).map(kernels);
+                values.push(("launch_id", Value::Signed(i64::from(*launch_id))));
+                values.extend(kernels.map(|kernels| ("kernels", Value::Text(kernels))));
+                launch.name().to_owned()
+            }
+            WorkName::Foreign(work) => format!("import of {work}"),
+            #[cfg(all(test, loom))]
+            WorkName::Nothing => "nothing".to_owned(),
+        };
+        (name, values)
+    }
+
     #[cfg(all(test, loom))]
     pub(crate) fn nothing() -> Self {
         Self { work: WorkName::Nothing, label: Label::default(), place: SourceLocation::UNKNOWN }
     }
+}
+
+/// The names of the kernels in a list, in its order; of many, the first.
+fn kernels(list: &CommandList) -> String {
+    /// More tell a reader nothing.
+    const MOST: usize = 16;
+    let names = || {
+        list.commands().iter().filter_map(|command| match command {
+            Command::Kernel(command) => Some(command.kernel().name()),
+            _ => None,
+        })
+    };
+    let mut text = names().take(MOST).collect::<Vec<_>>().join(", ");
+    let others = names().count().saturating_sub(MOST);
+    if others > 0 {
+        // A text takes everything.
+        _ = write!(text, " and {others} more");
+    }
+    text
 }
 
 impl fmt::Display for OperationName {

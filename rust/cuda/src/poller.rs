@@ -80,9 +80,9 @@ impl Shared {
         let _current = gpu.enter().ok();
         while self.sleep_until_wanted() {
             let mut last = Instant::now();
-            while gpu.streams().iter().any(Stream::is_busy) || (gpu.lanes.is_busy() && !self.state.lock().ends) {
-                let lanes = gpu.lanes.busy();
-                let streams = gpu.streams().iter().chain(lanes.iter().map(|lane| lane.stream()));
+            while gpu.streams().iter().any(Stream::is_busy) || (gpu.side_streams.is_busy() && !self.state.lock().ends) {
+                let side_streams = gpu.side_streams.busy();
+                let streams = gpu.streams().iter().chain(side_streams.iter().map(|side_stream| side_stream.stream()));
                 let ended = streams.filter(|stream| stream.look(gpu, None)).count();
                 if ended > 0 {
                     last = Instant::now();

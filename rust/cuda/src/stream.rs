@@ -25,9 +25,10 @@ use crate::err;
 use crate::event_pool::Recorded;
 use crate::gpu::Gpu;
 use crate::known::{Known, Place};
-use crate::lanes::Lane;
 pub(crate) use crate::line::{Line, Role};
 use crate::operation_name::OperationName;
+use crate::side_streams::SideStream;
+use crate::trace::Times;
 use crate::uses::Point;
 
 /// `CU_STREAM_NON_BLOCKING`: no order with the legacy default stream.
@@ -50,14 +51,14 @@ pub(crate) struct SyncPoint {
 #[derive(Clone)]
 pub(crate) enum Of {
     Role(Role),
-    Lane(Arc<Lane>),
+    Side(Arc<SideStream>),
 }
 
 impl Of {
     fn line(&self) -> Line {
         match self {
             Self::Role(role) => Line::Own(*role),
-            Self::Lane(lane) => Line::Import(lane.number()),
+            Self::Side(side_stream) => Line::Import(side_stream.number()),
         }
     }
 }
@@ -76,7 +77,7 @@ impl SyncPoint {
     fn stream(&self) -> &Stream {
         match &self.of {
             Of::Role(role) => self.gpu.stream(*role),
-            Of::Lane(lane) => lane.stream(),
+            Of::Side(side_stream) => side_stream.stream(),
         }
     }
 
@@ -135,6 +136,8 @@ pub(crate) struct Order<'a> {
     pub(crate) name: &'a OperationName,
     /// The other GPU whose memory it touches.
     pub(crate) other: Option<&'a Gpu>,
+    /// How many bytes it copies, for traces.
+    pub(crate) bytes: usize,
 }
 
 /// What happens at the end of a submission.
@@ -153,6 +156,15 @@ struct Submission {
     /// Recorded behind it.
     event: Arc<Recorded>,
     end: End,
+    /// If a trace wants it.
+    traced: Option<Traced>,
+}
+
+/// What a trace says of a submission, besides its name.
+struct Traced {
+    times: Times,
+    role: Role,
+    bytes: usize,
 }
 
 struct Record {
@@ -234,8 +246,10 @@ impl Stream {
             Ok(event) => Arc::new(event),
             Err(code) => return refuse(gpu.failed(code, &order.name.to_string()), end),
         };
-        let submission = Submission { name: order.name.clone(), event, end };
-        match stream.enqueue(gpu, Of::Role(order.role), order.waits, submission, work) {
+        let Order { role, bytes, .. } = order;
+        let traced = gpu.tracer.times().map(|times| Traced { times, role, bytes });
+        let submission = Submission { name: order.name.clone(), event, end, traced };
+        match stream.enqueue(gpu, Of::Role(role), order.waits, submission, work) {
             Ok(point) => Ok(point),
             Err((Refused { code, with }, end)) => {
                 refuse(gpu.failed_with(with.or(order.other), code, &order.name.to_string()), end)
@@ -243,22 +257,22 @@ impl Stream {
         }
     }
 
-    /// As [`submit`](Self::submit), on a lane, which nothing else is on. If it fails, a part of the work may go on
-    /// there.
+    /// As [`submit`](Self::submit), on a side stream, which nothing else is on. If it fails, a part of the work may go
+    /// on there.
     ///
     /// # Errors
     /// What the driver says, as `error` puts it. `end` is dropped.
     pub(crate) fn submit_alone(
         gpu: &Arc<Gpu>,
-        lane: &Arc<Lane>,
+        side_stream: &Arc<SideStream>,
         name: &OperationName,
         work: impl FnOnce(CUstream) -> ResultCode,
         error: impl Fn(ResultCode) -> Error,
         end: End,
     ) -> StatusOr<SyncPoint> {
         let event = Arc::new(gpu.events.take().map_err(&error)?);
-        let submission = Submission { name: name.clone(), event, end };
-        let submitted = lane.stream().enqueue(gpu, Of::Lane(Arc::clone(lane)), &[], submission, work);
+        let submission = Submission { name: name.clone(), event, end, traced: None };
+        let submitted = side_stream.stream().enqueue(gpu, Of::Side(Arc::clone(side_stream)), &[], submission, work);
         submitted.map_err(|(refused, _end)| error(refused.code))
     }
 
@@ -268,15 +282,17 @@ impl Stream {
         gpu: &Arc<Gpu>,
         of: Of,
         waits: &'a [SyncPoint],
-        submission: Submission,
+        mut submission: Submission,
         work: impl FnOnce(CUstream) -> ResultCode,
     ) -> Result<SyncPoint, (Refused<'a>, End)> {
         let mut queue = self.queue.lock();
         if let Err(refused) = self.come_after(&mut queue, gpu, of.line(), waits) {
             return Err((refused, submission.end));
         }
+        let traced = submission.traced.take().filter(|traced| traced.times.begin(gpu, self.stream));
         let event = Arc::clone(&submission.event);
         let mut code = work(self.stream);
+        submission.traced = traced.filter(|traced| traced.times.end(gpu, self.stream));
         if code == 0 {
             // SAFETY: both handles are the driver's, and stay while this point and this GPU do.
             code = unsafe { (gpu.api().base.record_event)(event.handle(), self.stream) };
@@ -407,7 +423,10 @@ impl Stream {
             self.completed.store(number, Ordering::Release);
         }
         drop(queue);
-        let Submission { name, event, end } = submission;
+        let Submission { name, event, end, traced } = submission;
+        if let Some(Traced { times, role, bytes }) = traced.filter(|_| outcome.is_ok()) {
+            gpu.tracer.tell(gpu, role, &name, bytes, &times);
+        }
         drop((event, name));
         end(outcome, if own == Some(number) { EndedOn::Caller } else { EndedOn::Poller });
         true

@@ -170,7 +170,8 @@ impl Upload {
             drop(kept);
             outcome
         });
-        let order = Order { role: Role::ToDevice, waits: &self.points, name: &self.name, other: None };
+        let (name, bytes) = (&self.name, self.route.part_bytes(part));
+        let order = Order { role: Role::ToDevice, waits: &self.points, name, other: None, bytes };
         let submitted = Stream::submit(&self.unit.gpu, order, work, end);
         // A caller that waits looks itself; where there are more parts, it is helped to get their chunks back.
         if !self.caller_waits || self.has_several_parts {

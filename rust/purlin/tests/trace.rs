@@ -10,8 +10,9 @@ use std::process;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
+use purlin::trace::DeviceLane;
 use purlin::{EventPromise, StatusCode, ThreadPool, ThreadPoolOptions, UserContext, UserContextScope, trace};
 use serde_json::Value;
 use tracing::level_filters::LevelFilter;
@@ -370,6 +371,58 @@ fn a_span_of_cpp_may_end_on_another_thread() {
     let (moved, later) = (trace.one("moved"), trace.one("later"));
     assert_eq!(moved["tid"], later["tid"], "it stays on the track where it began");
     assert!(interval(moved).1 <= interval(later).0, "it ended before, not with the recording");
+}
+
+#[test]
+fn what_a_device_did_is_told_afterwards() {
+    let turn = Turn::new();
+    let before = Instant::now();
+    let lane = DeviceLane::new("GPU 3".to_owned());
+    lane.span("early".to_owned(), before..before, Vec::new());
+    let trace = turn.record(|| {
+        assert!(trace::is_recording());
+        let begin = Instant::now();
+        let middle = begin + Duration::from_nanos(1500);
+        // A later one first, one that began too early, and one whose end is before its beginning.
+        let values = || vec![("bytes", trace::Value::Unsigned(7)), ("kernel", trace::Value::Text("a\"b".to_owned()))];
+        lane.span("second".to_owned(), middle..middle + Duration::from_nanos(20), values());
+        lane.span(
+            "first".to_owned(),
+            begin..middle,
+            vec![("n", trace::Value::Signed(1)), ("n", trace::Value::Signed(2))],
+        );
+        lane.span("from before".to_owned(), before..begin, Vec::new());
+        lane.span("backwards".to_owned(), middle..begin, Vec::new());
+        let of_another_thread = &lane;
+        thread::scope(|scope| {
+            scope.spawn(move || of_another_thread.span("elsewhere".to_owned(), middle..middle, Vec::new()));
+        });
+    });
+    assert!(!trace::is_recording());
+    lane.span("late".to_owned(), before..before, Vec::new());
+    let mut names = trace.names();
+    names.sort_unstable();
+    assert_eq!(names, ["backwards", "elsewhere", "first", "from before", "second"]);
+    let [first, second, from_before] = ["first", "second", "from before"].map(|name| trace.one(name));
+    assert!(trace.records().all(|record| record["tid"] == first["tid"] && record["cat"] == "purlin"));
+    assert_eq!(trace.thread_name(&first["tid"]), "GPU 3");
+    let ((begin, middle), (again, end)) = (interval(first), interval(second));
+    assert_eq!((middle - begin, again, end - again), (1500, middle, 20));
+    assert_eq!(interval(from_before), (0, begin));
+    assert_eq!(trace.one("backwards")["dur"], 0.0);
+    assert_eq!(second["args"], serde_json::json!({"bytes": 7, "kernel": "a\"b"}));
+    assert_eq!(first["args"], serde_json::json!({"n": 2}));
+}
+
+#[test]
+fn a_lane_of_a_device_is_in_each_recording_anew() {
+    let turn = Turn::new();
+    let lane = DeviceLane::new("stream".to_owned());
+    for name in ["one", "two"] {
+        let trace = turn.record(|| lane.span(name.to_owned(), Instant::now()..Instant::now(), Vec::new()));
+        assert_eq!(trace.names(), [name]);
+        assert_eq!(trace.thread_name(&trace.one(name)["tid"]), "stream");
+    }
 }
 
 #[test]

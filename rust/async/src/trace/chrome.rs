@@ -10,8 +10,6 @@ use std::path::Path;
 use std::process;
 use std::time::Duration;
 
-use tracing::Metadata;
-
 use super::fields::{Fields, Value};
 use super::lane::{Record, Recorded};
 use super::session::Recording;
@@ -86,11 +84,14 @@ impl Json {
             self.raw(r#","s":"t""#);
         }
         match &record.what {
-            Recorded::Span(span) => self.description(span.metadata.name(), span.metadata, &span.fields.lock()),
+            Recorded::Span(span) => {
+                self.description(span.metadata.name(), span.metadata.target(), &span.fields.lock());
+            }
             // The name that `tracing` gives an event is the place of its macro; its message says more.
             Recorded::Event(metadata, fields) => {
-                self.description(fields.text("message").unwrap_or(metadata.name()), metadata, fields);
+                self.description(fields.text("message").unwrap_or(metadata.name()), metadata.target(), fields);
             }
+            Recorded::Told(told) => self.description(&told.name, "purlin", &told.fields),
             Recorded::Named(name) => {
                 self.raw(",\"name\":");
                 self.string(&name.to_string_lossy());
@@ -103,11 +104,11 @@ impl Json {
         self.display(format_args!("{}.{:03}", time.as_micros(), time.subsec_nanos() % 1000));
     }
 
-    fn description(&mut self, name: &str, metadata: &Metadata<'_>, fields: &Fields) {
+    fn description(&mut self, name: &str, category: &str, fields: &Fields) {
         self.raw(",\"name\":");
         self.string(name);
         self.raw(",\"cat\":");
-        self.string(metadata.target());
+        self.string(category);
         let mut separator = ",\"args\":{";
         for (name, value) in fields.iter() {
             self.raw(separator);

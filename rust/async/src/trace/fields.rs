@@ -12,16 +12,30 @@ use tracing::field::{Field, Visit};
 #[derive(Debug, Default)]
 pub(super) struct Fields(Vec<(&'static str, Value)>);
 
-#[derive(Debug)]
-pub(super) enum Value {
+/// A value of a span.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum Value {
+    /// A number that may be negative.
     Signed(i64),
+    /// A number that is not.
     Unsigned(u64),
+    /// A fraction.
     Float(f64),
+    /// True or false.
     Flag(bool),
+    /// Any text.
     Text(String),
 }
 
 impl Fields {
+    /// Of two values of one name, the later one counts.
+    pub(super) fn of(values: Vec<(&'static str, Value)>) -> Self {
+        let mut fields = Self::default();
+        fields.merge(Self(values));
+        fields
+    }
+
     pub(super) fn iter(&self) -> impl Iterator<Item = &(&'static str, Value)> {
         self.0.iter()
     }

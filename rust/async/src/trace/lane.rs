@@ -1,7 +1,8 @@
-//! What one thread did, in one recording.
+//! What one thread did, or one stream of a device, in one recording.
 //!
 //! The thread writes; the end of the recording takes everything out, once. A span that C++ ends on another thread is
-//! ended here by that thread. Nothing but moves of our own data happens under the lock.
+//! ended here by that thread. What a device did is told when it is over. Nothing but moves of our own data happens
+//! under the lock.
 
 use std::cmp::Reverse;
 use std::ffi::CStr;
@@ -30,6 +31,15 @@ pub(super) enum Recorded {
     Named(&'static CStr),
     /// An event, which takes no time.
     Event(&'static Metadata<'static>, Box<Fields>),
+    /// Something of a device.
+    Told(Box<Told>),
+}
+
+/// A span of a device, which was told afterwards.
+#[derive(Debug)]
+pub(super) struct Told {
+    pub(super) name: String,
+    pub(super) fields: Fields,
 }
 
 #[derive(Debug)]
@@ -76,7 +86,14 @@ impl LaneContent {
     }
 }
 
-/// The records of one thread.
+/// Numbers that no kernel gives, because they lie above its limit of 2^22.
+pub(super) fn number_of_no_thread() -> u64 {
+    static NEXT: AtomicU64 = AtomicU64::new((1 << 22) + 1);
+    // Relaxed: only uniqueness counts.
+    NEXT.fetch_add(1, Ordering::Relaxed)
+}
+
+/// The records of one thread, or of one stream.
 pub(super) struct Lane {
     thread_id: u64,
     thread_name: String,
@@ -96,17 +113,20 @@ impl Lane {
     pub(super) fn new() -> Self {
         // The kernel's number and name of this thread: other tools show the same.
         let link = fs::read_link("/proc/thread-self").ok();
-        let thread_id = link.and_then(|path| path.file_name()?.to_str()?.parse().ok()).unwrap_or_else(|| {
-            // Without /proc: numbers that no kernel gives, because they lie above its limit of 2^22.
-            static NEXT_THREAD: AtomicU64 = AtomicU64::new((1 << 22) + 1);
-            NEXT_THREAD.fetch_add(1, Ordering::Relaxed)
-        });
+        let thread_id = link.and_then(|path| path.file_name()?.to_str()?.parse().ok());
+        // Without /proc there is none.
+        let thread_id = thread_id.unwrap_or_else(number_of_no_thread);
         let named_by_kernel = || {
             let name = fs::read("/proc/thread-self/comm").ok()?;
             Some(String::from_utf8_lossy(&name).trim_end().to_owned())
         };
         let thread_name = thread::current().name().map(str::to_owned).or_else(named_by_kernel);
         let thread_name = thread_name.unwrap_or_else(|| format!("thread {thread_id}"));
+        Self::named(thread_id, thread_name)
+    }
+
+    /// A lane that readers show under that name; each number is another lane.
+    pub(super) fn named(thread_id: u64, thread_name: String) -> Self {
         Self { thread_id, thread_name, content: Mutex::new(LaneContent::default()) }
     }
 
@@ -121,6 +141,10 @@ impl Lane {
 
     pub(super) fn instant(&self, what: Recorded, start: Duration) {
         self.content.lock().push(Record { what, start, length: Duration::ZERO });
+    }
+
+    pub(super) fn told(&self, what: Told, start: Duration, length: Duration) {
+        self.content.lock().push(Record { what: Recorded::Told(Box::new(what)), start, length });
     }
 
     /// Takes everything out; what is open ends now.
@@ -155,7 +179,7 @@ mod tests {
         }
         let names = lane.finish(Duration::from_nanos(9)).records.into_iter().map(|record| match record.what {
             Recorded::Named(name) => name,
-            Recorded::Span(_) | Recorded::Event(..) => panic!("only named spans are recorded here"),
+            _ => panic!("only named spans are recorded here"),
         });
         assert!(names.eq([c"outer", c"middle", c"inner"]));
     }

@@ -2,8 +2,9 @@
 //!
 //! Purlin, and any Rust code beside it, opens spans with the macros of `tracing`. From [`start`] to [`stop`] a
 //! subscriber of ours keeps, in memory, each stretch of time that a thread spent inside a span, and each event as an
-//! instant; [`stop`] writes them. All targets and levels are recorded: the host program's spans explain ours. In
-//! between recordings the subscriber has no interest in anything, so that a span costs one relaxed load.
+//! instant; [`stop`] writes them. Backends tell what a device did, by a [`DeviceLane`]. All targets and levels are
+//! recorded: the host program's spans explain ours. In between recordings the subscriber has no interest in anything,
+//! so that a span costs one relaxed load.
 //!
 //! The subscriber is our own, because the published ones are not suitable: tracing-chrome keeps a sender per thread
 //! that dies with the first recording, so it cannot start again, and it ignores errors of writing.
@@ -24,6 +25,7 @@
 //! has no way to take it back.
 
 mod chrome;
+mod device_lane;
 mod fields;
 mod file;
 mod lane;
@@ -33,6 +35,9 @@ mod subscriber;
 use std::ffi::CStr;
 use std::path::Path;
 use std::sync::Arc;
+
+pub use device_lane::DeviceLane;
+pub use fields::Value;
 
 use file::Target;
 use purlin_base::status::Error;
@@ -164,10 +169,18 @@ pub fn stop() -> Result<(), Error> {
     target.write(|out| chrome::write(&recording, out))
 }
 
+/// Whether a trace is being recorded, so that what a span says is put together only then. One relaxed load; a recording
+/// may begin or end at any time.
+#[must_use]
+#[inline]
+pub fn is_recording() -> bool {
+    ACTIVE.load(Ordering::Relaxed) != 0
+}
+
 /// Begins a span named `name` on this thread and returns its number; 0 if nothing is recorded.
 #[must_use]
 pub fn begin_span(name: &'static CStr) -> u64 {
-    if ACTIVE.load(Ordering::Relaxed) == 0 { 0 } else { session::begin_named(name) }
+    if is_recording() { session::begin_named(name) } else { 0 }
 }
 
 /// Ends the span that [`begin_span`] numbered `id`. Nothing for 0 and for a span of a recording that is over.

@@ -11,6 +11,7 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 use std::ffi::CStr;
 use std::mem;
+use std::ops::Range;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -18,7 +19,7 @@ use std::time::{Duration, Instant};
 use tracing::Metadata;
 
 use super::fields::Fields;
-use super::lane::{Lane, Record, Recorded, Track};
+use super::lane::{Lane, Record, Recorded, Told, Track};
 use purlin_base::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use purlin_base::sync::{Mutex, Process, per_thread};
 
@@ -168,10 +169,10 @@ impl Session {
     }
 }
 
-/// The calling thread's way to the session that records.
+/// The way of a thread, or of a stream, to the session that records.
 pub(super) struct Local {
     session: Arc<Session>,
-    /// None if the budget was spent before this thread had anything to record.
+    /// None if the budget was spent before it had anything to record.
     lane: Option<Arc<Lane>>,
 }
 
@@ -184,21 +185,30 @@ pub(super) fn local() -> Option<Rc<Local>> {
         return None;
     }
     let known = LOCAL.try_with(|local| local.borrow().clone()).ok()?;
-    if let Some(local) = known.filter(|local| local.session.number == number && local.session.process.is_this()) {
+    if let Some(local) = known.filter(|local| local.is_of(number)) {
         return Some(local);
     }
-    let session = super::state().session.clone().filter(|session| session.number == number)?;
-    let local = Rc::new(Local::new(session));
+    let local = Rc::new(Local::new(numbered(number)?, Lane::new));
     let old = LOCAL.try_with(|slot| slot.replace(Some(Rc::clone(&local)))).ok()?;
     drop(old);
     Some(local)
 }
 
+/// The session that records, if it has that number.
+pub(super) fn numbered(number: u64) -> Option<Arc<Session>> {
+    super::state().session.clone().filter(|session| session.number == number)
+}
+
 impl Local {
-    fn new(session: Arc<Session>) -> Self {
-        let lane = session.reserve(size_of::<Lane>()).then(|| Arc::new(Lane::new()));
+    pub(super) fn new(session: Arc<Session>, lane: impl FnOnce() -> Lane) -> Self {
+        let lane = session.reserve(size_of::<Lane>()).then(|| Arc::new(lane()));
         session.lanes.lock().extend(lane.clone());
         Self { session, lane }
+    }
+
+    /// Whether it leads to the session of that number, of this process.
+    pub(super) fn is_of(&self, number: u64) -> bool {
+        self.session.number == number && self.session.process.is_this()
     }
 
     pub(super) fn session(&self) -> &Session {
@@ -219,6 +229,16 @@ impl Local {
         let start = self.session.now();
         if let Some(lane) = self.lane_with_room(size_of::<Record>() + fields.size_bytes()) {
             lane.instant(Recorded::Event(metadata, Box::new(fields)), start);
+        }
+    }
+
+    /// What began before the recording did is shown from its beginning on.
+    pub(super) fn told(&self, what: Told, times: Range<Instant>) {
+        let since = |time: Instant| time.saturating_duration_since(self.session.started);
+        let (start, end) = (since(times.start), since(times.end));
+        let size_bytes = size_of::<Record>() + size_of::<Told>() + what.name.capacity() + what.fields.size_bytes();
+        if let Some(lane) = self.lane_with_room(size_bytes) {
+            lane.told(what, start, end.saturating_sub(start));
         }
     }
 
@@ -276,7 +296,7 @@ mod tests {
     fn names(track: &Track) -> Vec<&str> {
         let name = |record: &Record| match record.what {
             Recorded::Named(name) => name.to_str().expect("the names in tests are ASCII"),
-            Recorded::Span(_) | Recorded::Event(..) => panic!("only named spans are recorded here"),
+            _ => panic!("only named spans are recorded here"),
         };
         track.records.iter().map(name).collect()
     }
@@ -285,14 +305,14 @@ mod tests {
     fn what_does_not_fit_is_counted_and_thrown_away() {
         let room = size_of::<Lane>() + 2 * size_of::<Record>();
         let session = Arc::new(Session::with_budget(room));
-        let local = Local::new(Arc::clone(&session));
+        let local = Local::new(Arc::clone(&session), Lane::new);
         assert!(local.begin(1, Recorded::Named(c"one")));
         assert!(local.begin(2, Recorded::Named(c"two")));
         assert!(!local.begin(3, Recorded::Named(c"three")));
         assert!(!local.end(3, session.now()));
         assert!(local.end(2, session.now()), "what began can end");
         // A thread that is later has no lane at all.
-        let late = Local::new(Arc::clone(&session));
+        let late = Local::new(Arc::clone(&session), Lane::new);
         assert!(!late.begin(4, Recorded::Named(c"four")));
         let recording = session.finish();
         assert_eq!(recording.dropped_records, 2);
@@ -313,7 +333,7 @@ mod tests {
     #[test]
     fn spans_that_are_open_end_with_the_recording() {
         let session = Arc::new(Session::new());
-        let local = Local::new(Arc::clone(&session));
+        let local = Local::new(Arc::clone(&session), Lane::new);
         assert!(local.begin(1, Recorded::Named(c"outer")));
         assert!(local.begin(2, Recorded::Named(c"inner")));
         let recording = session.finish();

@@ -6,15 +6,11 @@ use tracing::subscriber::{Interest, Subscriber};
 use tracing::{Event, Metadata};
 
 use super::fields::Fields;
+use super::is_recording;
 use super::session::{self, local};
-use purlin_base::sync::atomic::Ordering;
 
 /// Passes everything on to the session that records, if one does.
 pub(super) struct Recorder;
-
-fn is_recording() -> bool {
-    super::ACTIVE.load(Ordering::Relaxed) != 0
-}
 
 impl Subscriber for Recorder {
     fn register_callsite(&self, _metadata: &'static Metadata<'static>) -> Interest {

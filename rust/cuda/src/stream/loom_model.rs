@@ -19,7 +19,7 @@ const ROLE: Role = Role::Within;
 fn submit(gpu: &Arc<Gpu>) -> (SyncPoint, Watched<AtomicUsize>) {
     let ends = Watched::new(AtomicUsize::new(0));
     let counted = ends.clone();
-    let order = Order { role: ROLE, waits: &[], name: &OperationName::nothing(), other: None };
+    let order = Order { role: ROLE, waits: &[], name: &OperationName::nothing(), other: None, bytes: 0 };
     // Relaxed: read after the threads are joined.
     let end = Box::new(move |_outcome, _place| _ = counted.fetch_add(1, Ordering::Relaxed));
     let point = Stream::submit(gpu, order, |_stream| 0, end);

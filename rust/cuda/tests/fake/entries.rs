@@ -21,6 +21,11 @@ pub(crate) fn is_without_pools(entry: &str) -> bool {
     matches!(entry, "cuMemAlloc_v2" | "cuMemFree_v2")
 }
 
+/// Called only while a trace is recorded.
+pub(crate) fn is_of_traces(entry: &str) -> bool {
+    entry == "cuEventElapsedTime"
+}
+
 /// Called by a client of a driver with pools.
 pub(crate) fn with_pools() -> Vec<&'static str> {
     all().into_iter().filter(|entry| !is_opening(entry) && !is_without_pools(entry)).collect()

@@ -31,5 +31,6 @@ mod stranger;
 mod strided;
 mod support;
 mod tally;
+mod traces;
 mod upstream;
 mod walk;

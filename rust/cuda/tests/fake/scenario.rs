@@ -6,9 +6,11 @@ use purlin::{Client, Error, Event, Mutability, RawBuffer};
 use purlin_fakecuda::Driver;
 
 use crate::arrays;
+use crate::entries::is_of_traces;
 use crate::foreign;
 use crate::stranger::Told;
 use crate::support::*;
+use crate::traces::recorded;
 
 /// Larger than a slab, and than a chunk with its successor.
 const SIZES: [usize; 2] = [SMALL, (4 << 20) + (64 << 10)];
@@ -42,7 +44,8 @@ pub(crate) fn under(faults: &str) -> u64 {
     driver.control.clear_reports();
     driver.control.reset_calls();
     driver.control.set_faults(faults);
-    let ran = run();
+    let is_traced = entries.last().is_some_and(|entry| is_of_traces(entry));
+    let ran = if is_traced { recorded(run).0 } else { run() };
     let calls = entries.last().map_or(0, |entry| driver.control.calls(entry));
     driver.control.set_faults("");
     if let Err(wrong) = ran {

@@ -5,8 +5,8 @@
 //!
 //! A stream does one thing after another, so two imports on one stream would be in an order that no caller has asked
 //! for. Where the first waits for work that others enqueue only when the second is over, neither would end. So each
-//! import has a stream to itself, a lane, until it is over; then the lane is used again. There are as many lanes as
-//! imports were pending at once.
+//! import has a stream to itself, a side stream, until it is over; then the side stream is used again. There are as
+//! many side streams as imports were pending at once.
 
 #![allow(unsafe_code, reason = "the driver is called")]
 
@@ -20,34 +20,34 @@ use crate::gpu::Gpu;
 use crate::stream::Stream;
 
 /// See the module.
-pub(crate) struct Lane {
+pub(crate) struct SideStream {
     driver: &'static Driver,
-    /// No other lane of the GPU has had it.
+    /// No other side stream of the GPU has had it.
     number: u32,
     stream: Stream,
 }
 
-/// All lanes of a GPU.
+/// All side streams of a GPU.
 #[derive(Default)]
-pub(crate) struct Lanes(Mutex<State>);
+pub(crate) struct SideStreams(Mutex<State>);
 
 #[derive(Default)]
 struct State {
     made: u32,
-    idle: Vec<Arc<Lane>>,
+    idle: Vec<Arc<SideStream>>,
     /// Each has an import, or will have one in a moment.
-    busy: Vec<Arc<Lane>>,
+    busy: Vec<Arc<SideStream>>,
 }
 
-/// A lane that its import has to itself until that is over. Dropped before, the lane may have something of which
-/// nothing tells the end, and is used no more.
+/// A side stream that its import has to itself until that is over. Dropped before, the side stream may have something
+/// of which nothing tells the end, and is used no more.
 #[must_use]
 pub(crate) struct Lease {
     gpu: Weak<Gpu>,
     number: u32,
 }
 
-impl Lane {
+impl SideStream {
     pub(crate) fn number(&self) -> u32 {
         self.number
     }
@@ -57,7 +57,7 @@ impl Lane {
     }
 }
 
-impl Drop for Lane {
+impl Drop for SideStream {
     fn drop(&mut self) {
         if self.driver.is_here() {
             // SAFETY: it is ours, and nothing has it any more; what it still waits for is waited for. What fails here
@@ -67,59 +67,59 @@ impl Drop for Lane {
     }
 }
 
-impl Lanes {
-    /// A lane that nothing is pending on. The GPU's context is current.
+impl SideStreams {
+    /// A side stream that nothing is pending on. The GPU's context is current.
     ///
     /// # Errors
     /// What the driver says: there is no stream.
-    pub(crate) fn take(gpu: &Arc<Gpu>) -> StatusOr<(Arc<Lane>, Lease)> {
-        let mut state = gpu.lanes.0.lock();
-        let lane = match state.idle.pop() {
-            Some(lane) => lane,
+    pub(crate) fn take(gpu: &Arc<Gpu>) -> StatusOr<(Arc<SideStream>, Lease)> {
+        let mut state = gpu.side_streams.0.lock();
+        let side_stream = match state.idle.pop() {
+            Some(side_stream) => side_stream,
             None => {
                 state.made += 1;
                 let number = state.made;
                 drop(state);
-                let lane = Lane { driver: gpu.driver, number, stream: Stream::new(gpu.api())? };
-                state = gpu.lanes.0.lock();
-                Arc::new(lane)
+                let side_stream = SideStream { driver: gpu.driver, number, stream: Stream::new(gpu.api())? };
+                state = gpu.side_streams.0.lock();
+                Arc::new(side_stream)
             }
         };
-        state.busy.push(Arc::clone(&lane));
-        let number = lane.number;
-        Ok((lane, Lease { gpu: Arc::downgrade(gpu), number }))
+        state.busy.push(Arc::clone(&side_stream));
+        let number = side_stream.number;
+        Ok((side_stream, Lease { gpu: Arc::downgrade(gpu), number }))
     }
 
     /// Those that may have an import.
-    pub(crate) fn busy(&self) -> Vec<Arc<Lane>> {
+    pub(crate) fn busy(&self) -> Vec<Arc<SideStream>> {
         self.0.lock().busy.clone()
     }
 
     /// Whether an import is pending.
     pub(crate) fn is_busy(&self) -> bool {
-        self.0.lock().busy.iter().any(|lane| lane.stream.is_busy())
+        self.0.lock().busy.iter().any(|side_stream| side_stream.stream.is_busy())
     }
 
-    fn leave(&self, number: u32) -> Option<Arc<Lane>> {
+    fn leave(&self, number: u32) -> Option<Arc<SideStream>> {
         let mut state = self.0.lock();
-        let at = state.busy.iter().position(|lane| lane.number == number)?;
+        let at = state.busy.iter().position(|side_stream| side_stream.number == number)?;
         Some(state.busy.swap_remove(at))
     }
 
     /// Destroys all. What is pending never ends: its end is dropped.
     pub(crate) fn destroy(&self) {
-        let lanes = std::mem::take(&mut *self.0.lock());
-        drop(lanes);
+        let side_streams = std::mem::take(&mut *self.0.lock());
+        drop(side_streams);
     }
 }
 
 impl Lease {
-    /// The import is over: the lane is for others.
+    /// The import is over: the side stream is for others.
     pub(crate) fn give_back(self) {
         if let Some(gpu) = self.gpu.upgrade()
-            && let Some(lane) = gpu.lanes.leave(self.number)
+            && let Some(side_stream) = gpu.side_streams.leave(self.number)
         {
-            gpu.lanes.0.lock().idle.push(lane);
+            gpu.side_streams.0.lock().idle.push(side_stream);
         }
         std::mem::forget(self);
     }
@@ -129,7 +129,7 @@ impl Drop for Lease {
     fn drop(&mut self) {
         // One that was given back is not busy; with the GPU all are gone.
         if let Some(gpu) = self.gpu.upgrade() {
-            drop(gpu.lanes.leave(self.number));
+            drop(gpu.side_streams.leave(self.number));
         }
     }
 }
