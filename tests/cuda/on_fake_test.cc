@@ -15,10 +15,14 @@
 #include <string_view>
 #include <vector>
 
+#include "purlin/buffer.h"
 #include "purlin/client.h"
 #include "purlin/cuda.h"
 #include "purlin/device.h"
+#include "purlin/dlpack.h"
+#include "purlin/dtype.h"
 #include "purlin/event.h"
+#include "purlin/host_buffer.h"
 #include "purlin/loaded_kernel.h"
 #include "purlin/raw_buffer.h"
 #include "purlin/status.h"
@@ -190,6 +194,28 @@ TEST(CudaTest, WorkOfOthersIsInOrderWithCopiesAndNoThreadWaits) {
     EXPECT_EQ(status.code(), StatusCode::kInvalidArgument) << status;
     EXPECT_TRUE(Contains(status.message(), "0xbad0")) << status;
     EXPECT_TRUE(Contains(status.message(), "on_fake_test.cc")) << status;
+  }
+}
+
+TEST(CudaTest, ArraysOfAGpuPassThroughDLPackByStreams) {
+  StatusOr<Client> client = Create(1);
+  ASSERT_TRUE(client.ok()) << client.status();
+  const MemorySpace space = client->devices()[0].default_memory_space();
+  std::vector<float> values(100'000);
+  std::iota(values.begin(), values.end(), 0.0F);
+  const std::int64_t count = static_cast<std::int64_t>(values.size());
+  for (const std::int64_t stream : {1, 2}) {
+    const std::size_t bytes = sizeof(float) * values.size();
+    const Buffer made = Buffer::FromHost(values.data(), bytes, DType::kF32, {count}, space).value();
+    const StatusOr<DLManagedTensorVersioned*> tensor = ToDLPack(made, stream);
+    ASSERT_TRUE(tensor.ok()) << tensor.status();
+    const StatusOr<FromHostResult> taken = FromDLPack(*tensor, space, stream);
+    ASSERT_TRUE(taken.ok()) << taken.status();
+    EXPECT_EQ(taken->aliasing, Aliasing::kAliased);
+    std::vector<float> back(values.size());
+    const Status status = taken->buffer.CopyToHost(back.data(), bytes).Wait();
+    ASSERT_TRUE(status.ok()) << status;
+    EXPECT_EQ(back, values);
   }
 }
 

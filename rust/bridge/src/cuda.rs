@@ -19,7 +19,6 @@ pub struct PtxRep(Ptx);
 pub(crate) mod ffi {
     unsafe extern "C++" {
         include!("purlin/internal/abi.h");
-        include!("purlin/source_location.h");
         include!("purlin-bridge/src/device.rs.h");
 
         #[namespace = "purlin::v0::internal"]

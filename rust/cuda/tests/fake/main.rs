@@ -12,6 +12,7 @@ mod compile;
 mod compile_cache;
 mod contexts;
 mod devices;
+mod dlpack;
 mod entries;
 mod foreign;
 mod graphs;

@@ -152,6 +152,13 @@ impl Stranger {
         self.call(|| unsafe { (self.driver.cuda.cuMemsetD8Async)(address.addr() as u64, byte, bytes, stream) });
     }
 
+    /// Copies from one address of the GPU to another on that stream.
+    pub(crate) fn copy(&self, stream: usize, from: *mut u8, to: *mut u8, bytes: usize) {
+        let (from, to) = (from.addr() as u64, to.addr() as u64);
+        // SAFETY: as in set().
+        self.call(|| unsafe { (self.driver.cuda.cuMemcpyDtoDAsync_v2)(to, from, bytes, stream) });
+    }
+
     /// Waits for the stream.
     pub(crate) fn synchronise(&self, stream: usize) {
         // SAFETY: tests pass handles that are there.
