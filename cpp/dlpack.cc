@@ -1,5 +1,7 @@
 #include "purlin/dlpack.h"
 
+#include <cstdint>
+
 #include "cpp/internal/gone.h"
 #include "cpp/internal/read_result.h"
 #include "purlin-bridge/src/dlpack.rs.h"
@@ -15,11 +17,28 @@ StatusOr<DLManagedTensorVersioned*> ToDLPack(const Buffer& buffer) {
   return tensor;
 }
 
+StatusOr<DLManagedTensorVersioned*> ToDLPack(const Buffer& buffer, std::int64_t stream) {
+  if (buffer.rep() == nullptr) return internal::Gone("Buffer");
+  const internal::StatusRep* error = nullptr;
+  DLManagedTensorVersioned* tensor = ffi::dlpack_export_for_stream(*buffer.rep(), stream, error);
+  if (error != nullptr) return Status::FromRep(error);
+  return tensor;
+}
+
 StatusOr<FromHostResult> FromDLPack(DLManagedTensorVersioned* tensor, const MemorySpace& memory_space) {
   if (memory_space.rep() == nullptr) return internal::Gone("MemorySpace");
   bool is_aliased = false;
   const internal::StatusRep* error = nullptr;
   const internal::BufferRep* rep = ffi::dlpack_import(tensor, *memory_space.rep(), is_aliased, error);
+  return internal::ToReadResult(rep, is_aliased, error);
+}
+
+StatusOr<FromHostResult> FromDLPack(DLManagedTensorVersioned* tensor, const MemorySpace& memory_space,
+                                    std::int64_t stream) {
+  if (memory_space.rep() == nullptr) return internal::Gone("MemorySpace");
+  bool is_aliased = false;
+  const internal::StatusRep* error = nullptr;
+  const internal::BufferRep* rep = ffi::dlpack_import_behind(tensor, *memory_space.rep(), stream, is_aliased, error);
   return internal::ToReadResult(rep, is_aliased, error);
 }
 

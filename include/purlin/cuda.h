@@ -1,4 +1,17 @@
-// Purlin: NVIDIA's GPUs: whether this process can use them, and CUDA C++ compiled at run time.
+// Purlin: NVIDIA's GPUs: whether this process can use them, work of other libraries there in order with Purlin's, and
+// CUDA C++ compiled at run time.
+//
+// ```cpp
+// // `bytes` goes to `to` behind all that `theirs`, a CUstream, has; what is put there afterwards comes behind the
+// copy. purlin::Status CopyBetween(const purlin::Device& device, std::uintptr_t theirs, const std::vector<char>& bytes,
+//                            const purlin::RawBuffer& to) {
+//   const purlin::Event before = purlin::EventOfCudaStream(device, theirs);
+//   const purlin::Event copied = to.CopyFromHost(bytes.data(), 0, bytes.size(), {before});
+//   const purlin::Status ordered = purlin::HaveCudaStreamWait(device, theirs, copied);
+//   if (!ordered.ok()) return ordered;
+//   return copied.Wait();  // for `bytes`: the two orders take no thread
+// }
+// ```
 //
 // ```cpp
 // purlin::StatusOr<purlin::KernelLoaderSpec> Twice() {
@@ -13,8 +26,9 @@
 // ```
 //
 // Clients on GPUs are those of the platform "cuda" (client.h), kernels are loaded_kernel.h's. Nothing of CUDA is needed
-// to compile or link this header: driver and compiler are looked for at run time. It is left out where Purlin was built
-// without PURLIN_CUDA.
+// to compile or link this header: driver and compiler are looked for at run time. Handles of the driver are numbers
+// here; purlin/adapters/cuda.h has the same with the types of <cuda.h>. It is left out where Purlin was built without
+// PURLIN_CUDA.
 //
 // Any thread may call every function. When memory is so short that small allocations fail, the process ends:
 // SECURITY.md, "When memory is short".
@@ -27,8 +41,11 @@
 #include <utility>
 #include <vector>
 
+#include "purlin/device.h"
+#include "purlin/event.h"
 #include "purlin/export.h"
 #include "purlin/kernel_loader_spec.h"
+#include "purlin/source_location.h"
 #include "purlin/status.h"
 #include "purlin/status_or.h"
 #include "purlin/version.h"
@@ -41,6 +58,49 @@ inline namespace v0 {
 /// kFailedPrecondition: this is a child, made by fork, of a process that uses CUDA. The first call loads the driver,
 /// which takes up to seconds; later ones answer the same.
 [[nodiscard]] PURLIN_API Status CudaAvailability();
+
+/// An event that happens when all is over that `stream`, a CUstream, has now. What is enqueued there afterwards changes
+/// nothing, nor does the stream's end. Operations of the client that depend on the event are enqueued at once, and the
+/// GPU waits: no thread does. Nothing orders the events of several calls among themselves.
+///
+/// 0 and 1 are the legacy default stream of the primary context of the device's GPU, 2 is the calling thread's default
+/// stream there. The caller promises that every other number is a stream that is there. While the event is pending, a
+/// stream of the client's waits for it, which later calls use again. Never blocks. `location` is the place of the
+/// event.
+///
+/// The event fails with kInvalidArgument, naming the stream: the driver does not know it, or not in that context.
+/// kFailedPrecondition: the stream is being captured; the client has shut down; this is a child made by fork; `device`
+/// was moved from. kCancelled or kDeadlineExceeded: the client has ended before; what is enqueued behind the event
+/// comes behind the stream's work all the same. kUnimplemented: the device is of another platform. Or with the driver's
+/// error.
+[[nodiscard]] PURLIN_API Event EventOfCudaStream(const Device& device, std::uintptr_t stream,
+                                                 SourceLocation location = SourceLocation::Current());
+
+/// As EventOfCudaStream, of what was recorded last in `event`, a CUevent of any GPU, which may be recorded anew or
+/// destroyed afterwards. One that was never recorded has happened. kFailedPrecondition is also: it was recorded in a
+/// capture, which the call spoils.
+[[nodiscard]] PURLIN_API Event EventOfCudaEvent(const Device& device, std::uintptr_t event,
+                                                SourceLocation location = SourceLocation::Current());
+
+/// Has all that is enqueued on `stream`, a CUstream, from now on come behind `event`. The numbers of streams are those
+/// of EventOfCudaStream; the stream may be of any context.
+///
+/// For an operation of the device's client that is enqueued on a GPU, and for a join of such, the stream waits, and no
+/// thread does. For any other event, and until an operation is enqueued that waits for such, the calling thread waits,
+/// as Event::Wait does. Of an operation that fails later the stream finds what is there.
+///
+/// The event's error, if it has failed: then nothing is enqueued. kInvalidArgument, naming the stream: the driver does
+/// not know it. kFailedPrecondition: the stream is being captured; this is a child made by fork; `device` was moved
+/// from. kUnimplemented: the device is of another platform. What Event::Wait fails with, or the driver's error.
+[[nodiscard]] PURLIN_API Status HaveCudaStreamWait(const Device& device, std::uintptr_t stream, const Event& event);
+
+/// The stream, a CUstream, on which the launches of that number (LaunchOptions::stream) are enqueued. Every number is
+/// good; one that the device has no stream for means the first.
+///
+/// The client owns it. It is there as long as the device's handle: others may enqueue work and record events there, and
+/// never destroy it. The client orders nothing behind such work by itself: EventOfCudaStream does. kUnimplemented: the
+/// device is of another platform. kFailedPrecondition: this is a child made by fork; `device` was moved from.
+[[nodiscard]] PURLIN_API StatusOr<std::uintptr_t> CudaComputeStream(const Device& device, std::uint8_t number = 0);
 
 /// CUDA C++, and all that decides what it is compiled to. Files that the text includes, and that are not in `headers`,
 /// are read by the compiler.

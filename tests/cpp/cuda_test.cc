@@ -6,8 +6,13 @@
 #include <gtest/gtest.h>
 
 #include <string_view>
+#include <utility>
 
 #include "purlin/client.h"
+#include "purlin/device.h"
+#include "purlin/event.h"
+#include "purlin/status.h"
+#include "purlin/status_or.h"
 
 namespace purlin {
 namespace {
@@ -23,6 +28,22 @@ TEST(CudaTest, WhatIsMissingIsSaid) {
   const std::string_view message = client.status().message();
   EXPECT_TRUE(Contains(message, "CUDA") || Contains(message, "libcuda")) << client.status();
   EXPECT_EQ(CudaAvailability().ToString(), client.status().ToString());
+}
+
+TEST(CudaStreamTest, OtherPlatformsAndEmptyHandlesAreRefused) {
+  StatusOr<Client> client = Client::Create(ClientOptions());
+  ASSERT_TRUE(client.ok()) << client.status();
+  Device device = client->devices()[0];
+  const auto refused = [&device](StatusCode code, std::string_view part) {
+    for (const Status& status : {EventOfCudaStream(device, 0).Wait(), EventOfCudaEvent(device, 8).Wait(),
+                                 HaveCudaStreamWait(device, 0, Event()), CudaComputeStream(device).status()}) {
+      EXPECT_EQ(status.code(), code) << status;
+      EXPECT_TRUE(Contains(status.message(), part)) << status;
+    }
+  };
+  refused(StatusCode::kUnimplemented, "the platform host has no streams");
+  const Device moved = std::move(device);
+  refused(StatusCode::kFailedPrecondition, "Device");
 }
 
 TEST(KernelSourceTest, WhatIsNoSourceIsRefused) {

@@ -134,6 +134,22 @@ TEST_F(DLPackTest, WhatCannotBeExportedSaysWhy) {
   EXPECT_EQ(ToDLPack(gone).status().code(), StatusCode::kInvalidArgument);
 }
 
+TEST_F(DLPackTest, StreamsAreForMemoryOfGpus) {
+  const Buffer six = Six();
+  for (const std::int64_t stream : {0, -2, 1, 2}) {
+    EXPECT_EQ(ToDLPack(six, stream).status().code(), StatusCode::kInvalidArgument) << stream;
+    Stranger stranger({2, 3}, {});
+    EXPECT_EQ(FromDLPack(&stranger.managed, space_, stream).status().code(), StatusCode::kInvalidArgument) << stream;
+  }
+  {
+    const StatusOr<FromHostResult> back = FromDLPack(ToDLPack(six, -1).value(), space_, -1);
+    ASSERT_TRUE(back.ok()) << back.status();
+    EXPECT_EQ(Address(back->buffer), Address(six));
+  }
+  auto [pending, promise] = Buffer::CreateChannel(Shape(DType::kU8, {2}), space_).value();
+  EXPECT_EQ(ToDLPack(pending, -1).status().code(), StatusCode::kFailedPrecondition);
+}
+
 TEST_F(DLPackTest, AStrangersArrayIsUsedWhereItIsAndEndedOnce) {
   Stranger stranger({2, 3}, {});
   {

@@ -67,6 +67,7 @@ TEST_F(MovedFromTest, ClientsAndDevices) {
   FAILS(Buffer, WriteNpy, WriteNpy("/nonexistent/x", no_buffer));
   FAILS(Buffer, WriteSafetensors, WriteSafetensors("/nonexistent/x", {NamedBuffer{"a", no_buffer}}));
   FAILS(Buffer, ToDLPack, ToDLPack(no_buffer));
+  FAILS(Buffer, ToDLPack, ToDLPack(no_buffer, 1));
   const std::string path = testing::TempDir() + "moved_from_test." + std::to_string(getpid()) + ".safetensors";
   ASSERT_TRUE(WriteSafetensors(path, {NamedBuffer{"a", buffer}}).ok());
   const SafetensorsFile open = SafetensorsFile::Open(path).value();
@@ -78,6 +79,7 @@ TEST_F(MovedFromTest, ClientsAndDevices) {
   FAILS(SafetensorsFile, Read, open.Read("a", no_space));
   ToItself("SafetensorsFile", open, [](auto& x) { return x.entries().size() == 1; });
   FAILS(MemorySpace, FromDLPack, FromDLPack(nullptr, no_space));
+  FAILS(MemorySpace, FromDLPack, FromDLPack(nullptr, no_space, 1));
   RunRows(rows);
 }
 

@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
+#include <cstring>
 #include <fstream>
 #include <iterator>
 #include <numeric>
@@ -14,10 +15,17 @@
 #include <string_view>
 #include <vector>
 
+#include "purlin/buffer.h"
 #include "purlin/client.h"
 #include "purlin/cuda.h"
+#include "purlin/device.h"
+#include "purlin/dlpack.h"
+#include "purlin/dtype.h"
+#include "purlin/event.h"
+#include "purlin/host_buffer.h"
 #include "purlin/loaded_kernel.h"
 #include "purlin/raw_buffer.h"
+#include "purlin/status.h"
 
 namespace purlin {
 namespace {
@@ -153,6 +161,62 @@ TEST(CudaTest, WhatADriverRefusesOfAKernelIsSaid) {
   EXPECT_TRUE(Contains(unknown.message(), "thrice")) << unknown;
   const Status wrong = LoadedKernel::Load(device, KernelLoaderSpec::Ptx("no PTX", "thrice", 4)).status();
   EXPECT_EQ(wrong.code(), StatusCode::kInvalidArgument) << wrong;
+}
+
+// Here the other library is this test, and has a stream of the client's for launches.
+TEST(CudaTest, WorkOfOthersIsInOrderWithCopiesAndNoThreadWaits) {
+  StatusOr<Client> client = Create(1);
+  ASSERT_TRUE(client.ok()) << client.status();
+  const Device device = client->devices()[0];
+  const StatusOr<std::uintptr_t> theirs = CudaComputeStream(device, 3);
+  ASSERT_TRUE(theirs.ok()) << theirs.status();
+  EXPECT_NE(*theirs, CudaComputeStream(device).value());
+  EXPECT_EQ(CudaComputeStream(device, 200).value(), CudaComputeStream(device, 0).value());
+  const MemorySpace pinned = device.memory_space("pinned_host").value();
+  const RawBuffer from = RawBuffer::Allocate(pinned, 1 << 20).value();
+  const RawBuffer to = RawBuffer::Allocate(device.default_memory_space(), 1 << 20).value();
+  const RawBuffer back = RawBuffer::Allocate(pinned, 1 << 20).value();
+  std::memset(from.host_pointer(), 7, 1 << 20);
+  for (const std::uintptr_t stream : {std::uintptr_t{0}, std::uintptr_t{1}, std::uintptr_t{2}, *theirs}) {
+    const Event written = from.CopyTo(to);
+    // The stream does nothing but wait, so the second copy is behind the first by it alone.
+    ASSERT_TRUE(HaveCudaStreamWait(device, stream, written).ok());
+    const Status status = to.CopyTo(back, {EventOfCudaStream(device, stream)}).Wait();
+    ASSERT_TRUE(status.ok()) << status;
+    ASSERT_EQ(std::memcmp(from.host_pointer(), back.host_pointer(), 1 << 20), 0);
+    std::memset(back.host_pointer(), 0, 1 << 20);
+  }
+  const Status aborted = HaveCudaStreamWait(device, *theirs, Event::Error(AbortedError("planned")));
+  EXPECT_EQ(aborted.code(), StatusCode::kAborted) << aborted;
+  if (std::getenv("PURLIN_GPU_DEVICES") != nullptr) return;  // What comes is undefined for NVIDIA's driver.
+  for (const Event& event : {EventOfCudaStream(device, 0xbad0), EventOfCudaEvent(device, 0xbad0)}) {
+    const Status status = event.Wait();
+    EXPECT_EQ(status.code(), StatusCode::kInvalidArgument) << status;
+    EXPECT_TRUE(Contains(status.message(), "0xbad0")) << status;
+    EXPECT_TRUE(Contains(status.message(), "on_fake_test.cc")) << status;
+  }
+}
+
+TEST(CudaTest, ArraysOfAGpuPassThroughDLPackByStreams) {
+  StatusOr<Client> client = Create(1);
+  ASSERT_TRUE(client.ok()) << client.status();
+  const MemorySpace space = client->devices()[0].default_memory_space();
+  std::vector<float> values(100'000);
+  std::iota(values.begin(), values.end(), 0.0F);
+  const std::int64_t count = static_cast<std::int64_t>(values.size());
+  for (const std::int64_t stream : {1, 2}) {
+    const std::size_t bytes = sizeof(float) * values.size();
+    const Buffer made = Buffer::FromHost(values.data(), bytes, DType::kF32, {count}, space).value();
+    const StatusOr<DLManagedTensorVersioned*> tensor = ToDLPack(made, stream);
+    ASSERT_TRUE(tensor.ok()) << tensor.status();
+    const StatusOr<FromHostResult> taken = FromDLPack(*tensor, space, stream);
+    ASSERT_TRUE(taken.ok()) << taken.status();
+    EXPECT_EQ(taken->aliasing, Aliasing::kAliased);
+    std::vector<float> back(values.size());
+    const Status status = taken->buffer.CopyToHost(back.data(), bytes).Wait();
+    ASSERT_TRUE(status.ok()) << status;
+    EXPECT_EQ(back, values);
+  }
 }
 
 // On the fake nvrtc, which knows the kernels of tests/ptx by heart; scripts/gpu leaves it out.

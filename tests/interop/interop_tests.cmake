@@ -84,13 +84,14 @@ target_include_directories(purlin_interop_main PRIVATE ${purlin_source})
 target_compile_features(purlin_interop_main PRIVATE cxx_std_17)
 target_link_libraries(purlin_interop_main PRIVATE purlin::purlin GTest::gtest)
 
-# purlin_interop_test(NAME SOURCE [EXCEPTIONS] [RTTI] [ASAN] OTHER_SIDES side...): a GoogleTest program, run as the test
-# NAME. With ASAN, it is compiled a second time with AddressSanitizer and run as asan.NAME, which looks for leaks, too.
-# Purlin's archive and the other side are as they are: their own accesses are not seen.
+# purlin_interop_test(NAME SOURCE [EXCEPTIONS] [RTTI] [ASAN] [RUN command...] OTHER_SIDES side...): a GoogleTest
+# program, run as the test NAME, by the command if there is one. With ASAN, it is compiled a second time with
+# AddressSanitizer and run as asan.NAME, which looks for leaks, too. Purlin's archive and the other side are as they
+# are: their own accesses are not seen.
 function(purlin_interop_test name source)
-  cmake_parse_arguments(PARSE_ARGV 2 arg "EXCEPTIONS;RTTI;ASAN" "" "OTHER_SIDES")
+  cmake_parse_arguments(PARSE_ARGV 2 arg "EXCEPTIONS;RTTI;ASAN" "" "RUN;OTHER_SIDES")
   purlin_interop_needs(${name} ${arg_OTHER_SIDES})
-  list(REMOVE_ITEM ARGN ASAN)
+  list(REMOVE_ITEM ARGN ASAN RUN ${arg_RUN})
   string(REPLACE . _ target test_${name})
   add_executable(${target} ${source} $<TARGET_OBJECTS:purlin_interop_main>)
   purlin_interop_compile(${target} ${name} ${source} ${ARGN})
@@ -100,7 +101,7 @@ function(purlin_interop_test name source)
     purlin_interop_sanitize(${target} asan.${name})
     return()
   endif()
-  add_test(NAME ${name} COMMAND ${target})
+  add_test(NAME ${name} COMMAND ${arg_RUN} $<TARGET_FILE:${target}>)
   set_tests_properties(${name} PROPERTIES TIMEOUT ${purlin_interop_seconds})
   if(arg_ASAN AND NOT PURLIN_INTEROP_QUICK)
     add_executable(asan_${target} ${source} $<TARGET_OBJECTS:purlin_interop_main>)
@@ -121,16 +122,18 @@ function(purlin_interop_sanitize target name)
   set_tests_properties(${name} PROPERTIES TIMEOUT ${purlin_interop_seconds})
 endfunction()
 
-# purlin_interop_example(NAME [EXCEPTIONS] [RTTI] OTHER_SIDES side...): examples/adopt/NAME.cc, which does the same
-# before and after, and answers 0 if both came to the same. Run as the test adopt.NAME.
+# purlin_interop_example(NAME [EXCEPTIONS] [RTTI] [RUN command...] OTHER_SIDES side...): examples/adopt/NAME.cc, which
+# does the same before and after, and answers 0 if both came to the same. Run as the test adopt.NAME, by the command if
+# there is one.
 function(purlin_interop_example name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "EXCEPTIONS;RTTI" "" "OTHER_SIDES")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "EXCEPTIONS;RTTI" "" "RUN;OTHER_SIDES")
   purlin_interop_needs(adopt.${name} ${arg_OTHER_SIDES})
+  list(REMOVE_ITEM ARGN RUN ${arg_RUN})
   set(source ../../examples/adopt/${name}.cc)
   add_executable(adopt_${name} ${source})
   purlin_interop_compile(adopt_${name} adopt.${name} ${source} ${ARGN})
   target_link_libraries(adopt_${name} PRIVATE purlin::purlin Threads::Threads)
-  add_test(NAME adopt.${name} COMMAND adopt_${name})
+  add_test(NAME adopt.${name} COMMAND ${arg_RUN} $<TARGET_FILE:adopt_${name}>)
   set_tests_properties(adopt.${name} PROPERTIES TIMEOUT ${purlin_interop_seconds})
 endfunction()
 

@@ -81,6 +81,16 @@ if(Eigen3_FOUND)
   target_include_directories(other_eigen SYSTEM INTERFACE ${eigen})
 endif()
 
+# The driver API, by NVIDIA's header, and the fake driver, which programs are linked with as with any other.
+set(PURLIN_INTEROP_DRIVER "" CACHE FILEPATH "The fake driver, which scripts/interop has built")
+set(why_not_cuda "the wheel of nvidia-cuda-runtime-cu12 is not installed, or the fake driver was not built")
+set(cuda ${PURLIN_INTEROP_SITE}/nvidia/cuda_runtime/include)
+if(EXISTS ${cuda}/cuda.h AND EXISTS "${PURLIN_INTEROP_DRIVER}")
+  add_library(other_cuda INTERFACE)
+  target_include_directories(other_cuda SYSTEM INTERFACE ${cuda})
+  target_link_libraries(other_cuda INTERFACE ${PURLIN_INTEROP_DRIVER})
+endif()
+
 # Another Rust static library, that of tests/consumer.
 set(PURLIN_INTEROP_SECOND_RUST "" CACHE FILEPATH "libsecond_rust.a, which scripts/interop has built")
 set(why_not_second_rust "the second Rust library was not built")
@@ -89,7 +99,7 @@ if(EXISTS "${PURLIN_INTEROP_SECOND_RUST}")
   target_link_libraries(other_second_rust INTERFACE ${PURLIN_INTEROP_SECOND_RUST})
 endif()
 
-foreach(side absl tensorflow tensorflow_framework xla jax pjrt_plugin pjrt_header eigen second_rust)
+foreach(side absl tensorflow tensorflow_framework xla jax pjrt_plugin pjrt_header eigen cuda second_rust)
   if(TARGET other_${side})
     message(STATUS "other side: ${side}")
   else()

@@ -4,9 +4,13 @@ use purlin::cuda::{Compiler, CudaBackend, KernelSource, Ptx};
 use purlin::program::ComputeCapability;
 use purlin_base::status::StatusRep;
 use purlin_base::{Error, StatusOr};
-use purlin_ffi::handle::{elements, give, give_box};
-use purlin_ffi::panic::{contain, guard};
-use purlin_ffi::words::{Bytes, text_of};
+use purlin_device::backend::{ForeignEvent, ForeignStream};
+use purlin_ffi::handle::{elements, give, give_box, give_or};
+use purlin_ffi::panic::{contain, guard, guard_at};
+use purlin_ffi::words::{Bytes, borrowed, give_event, text_of};
+
+use crate::device::DeviceRep;
+use crate::source_location::Place;
 
 /// What C++ has of a compilation until it has copied it.
 pub struct PtxRep(Ptx);
@@ -15,7 +19,14 @@ pub struct PtxRep(Ptx);
 pub(crate) mod ffi {
     unsafe extern "C++" {
         include!("purlin/internal/abi.h");
+        include!("purlin-bridge/src/device.rs.h");
 
+        #[namespace = "purlin::v0::internal"]
+        type EventHeader = crate::abi::ffi::EventHeader;
+        #[namespace = "purlin::v0::internal"]
+        type DeviceRep = crate::device::DeviceRep;
+        #[namespace = "purlin::v0"]
+        type SourceLocation = crate::source_location::Place;
         #[namespace = "purlin::v0::internal"]
         type StatusRep = crate::status::ffi::StatusRep;
     }
@@ -26,6 +37,22 @@ pub(crate) mod ffi {
 
         /// Null, or an error, C++'s. Blocks.
         fn cuda_availability() -> *const StatusRep;
+        /// An event, C++'s.
+        unsafe fn cuda_event_of_stream(
+            device: &DeviceRep,
+            stream: usize,
+            location: &SourceLocation,
+        ) -> *mut EventHeader;
+        /// An event, C++'s.
+        unsafe fn cuda_event_of_event(device: &DeviceRep, event: usize, location: &SourceLocation) -> *mut EventHeader;
+        /// Null, or an error, C++'s. May block on the event, the one at that place.
+        unsafe fn cuda_have_stream_wait(
+            device: &DeviceRep,
+            stream: usize,
+            event: *const *mut EventHeader,
+        ) -> *const StatusRep;
+        /// A handle, or 0 and an error.
+        fn cuda_compute_stream(device: &DeviceRep, number: u8, error: &mut *const StatusRep) -> usize;
         fn ptx_text(ptx: &PtxRep) -> &str;
         fn ptx_log(ptx: &PtxRep) -> &str;
         /// Empty if the source had no such expression.
@@ -100,6 +127,44 @@ pub unsafe extern "C" fn purlin_cuda_compile(source: &RawKernelSource, error: &m
 
 fn cuda_availability() -> *const ffi::StatusRep {
     give(guard(|| CudaBackend::new().map(drop)))
+}
+
+/// # Safety
+/// The handle is what [`ForeignStream::new`] wants; `location` is what its struct says.
+unsafe fn cuda_event_of_stream(device: &DeviceRep, stream: usize, location: &Place) -> *mut ffi::EventHeader {
+    give_event(|| {
+        // SAFETY: the caller's promises.
+        unsafe { guard_at(location.0, || Ok(device.0.foreign_event(ForeignStream::new(stream).into()))) }
+    })
+    .cast()
+}
+
+/// # Safety
+/// The handle is what [`ForeignEvent::new`] wants; `location` is what its struct says.
+unsafe fn cuda_event_of_event(device: &DeviceRep, event: usize, location: &Place) -> *mut ffi::EventHeader {
+    give_event(|| {
+        // SAFETY: the caller's promises.
+        unsafe { guard_at(location.0, || Ok(device.0.foreign_event(ForeignEvent::new(event).into()))) }
+    })
+    .cast()
+}
+
+/// # Safety
+/// The handle is what [`ForeignStream::new`] wants; the event is alive.
+unsafe fn cuda_have_stream_wait(
+    device: &DeviceRep,
+    stream: usize,
+    event: *const *mut ffi::EventHeader,
+) -> *const ffi::StatusRep {
+    give(guard(|| {
+        // SAFETY: the caller's promises.
+        let (stream, event) = unsafe { (ForeignStream::new(stream), borrowed(event.cast(), 1)) };
+        device.0.have_stream_wait(stream, &event[0])
+    }))
+}
+
+fn cuda_compute_stream(device: &DeviceRep, number: u8, error: &mut *const ffi::StatusRep) -> usize {
+    give_or(guard(|| device.0.launch_stream(number)), 0, error)
 }
 
 fn ptx_text(ptx: &PtxRep) -> &str {

@@ -75,6 +75,7 @@ group! {
         destroy_stream = "cuStreamDestroy_v2"(CUstream);
         query_stream = "cuStreamQuery"(CUstream);
         synchronize_stream = "cuStreamSynchronize"(CUstream);
+        is_capturing = "cuStreamIsCapturing"(CUstream, *mut c_uint);
         wait_event = "cuStreamWaitEvent"(CUstream, CUevent, c_uint);
         create_event = "cuEventCreate"(*mut CUevent, c_uint);
         destroy_event = "cuEventDestroy_v2"(CUevent);

@@ -21,6 +21,7 @@ use crate::api::{Api, Pools, ResultCode};
 use crate::driver::Driver;
 use crate::err;
 use crate::event_pool::EventPool;
+use crate::side_streams::SideStreams;
 use crate::stall::Listing;
 use crate::stream::{Role, Stream};
 use crate::trace::Tracer;
@@ -40,6 +41,7 @@ pub(crate) struct Gpu {
     pub(crate) events: Arc<EventPool>,
     pub(crate) tracer: Tracer,
     streams: Vec<Stream>,
+    pub(crate) side_streams: SideStreams,
     /// `None`: the driver has no pools on it.
     pub(crate) pool: Option<Pool>,
     /// How many submissions there were, on all streams.
@@ -86,6 +88,7 @@ impl Gpu {
             events: Arc::new(EventPool::new(driver)),
             tracer: Tracer::new(driver, index),
             streams: Vec::new(),
+            side_streams: SideStreams::default(),
             pool: None,
             submissions: AtomicU64::new(0),
             is_broken: AtomicBool::new(false),
@@ -198,7 +201,9 @@ impl Gpu {
     #[cold]
     pub(crate) fn give_up(&self, code: ResultCode, what: &str) -> Error {
         let error = err::error(self.api(), code, what);
-        let oldest = self.streams.iter().filter_map(Stream::oldest).min_by_key(|(number, _)| *number);
+        let side_streams = self.side_streams.busy();
+        let streams = self.streams.iter().chain(side_streams.iter().map(|side_stream| side_stream.stream()));
+        let oldest = streams.filter_map(Stream::oldest).min_by_key(|(number, _)| *number);
         let oldest = oldest.map_or_else(
             || "nothing was in flight".to_owned(),
             |(_, name)| format!("the oldest operation in flight was the {name}"),
@@ -270,6 +275,7 @@ impl Drop for Gpu {
         for stream in std::mem::take(&mut self.streams) {
             stream.destroy(self.api());
         }
+        self.side_streams.destroy();
         self.tracer.destroy(self);
         self.events.destroy();
         drop(current);

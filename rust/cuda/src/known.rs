@@ -3,10 +3,10 @@
 
 use std::sync::Arc;
 
-use crate::stream::Role;
+use crate::line::Line;
 
-/// A stream of the client's: its device's number, and what it is for.
-pub(crate) type Place = (usize, Role);
+/// A stream of the client's: its device's number, and its name there.
+pub(crate) type Place = (usize, Line);
 
 /// See the module. Clones share what they know until one learns more.
 #[derive(Clone, Default)]
@@ -38,10 +38,12 @@ impl Known {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::line::Role;
 
     #[test]
     fn what_is_known_is_known_at_second_hand() {
-        let [up, within, down] = [(0, Role::ToDevice), (0, Role::Within), (1, Role::ToHost)];
+        let [up, within, down] =
+            [(0, Line::Own(Role::ToDevice)), (0, Line::Own(Role::Within)), (1, Line::Own(Role::ToHost))];
         let (mut of_within, mut of_down) = (Known::default(), Known::default());
         of_within.learn(up, 3, &Known::default());
         let before = of_within.clone();

@@ -19,6 +19,7 @@ mod download;
 mod driver;
 mod err;
 mod event_pool;
+mod foreign;
 mod gpu;
 mod graph;
 mod in_flight;
@@ -26,12 +27,14 @@ mod janitor;
 mod known;
 mod launch;
 mod limits;
+mod line;
 mod loader;
 mod mapped;
 mod memory;
 #[cfg(all(test, loom))]
 mod model;
 mod module;
+mod side_streams;
 // Nothing of it has a model.
 #[cfg(not(purlin_model))]
 mod nvrtc;
@@ -60,8 +63,8 @@ use purlin_async::Event;
 use purlin_base::sync::Mutex;
 use purlin_base::{Error, StatusOr};
 use purlin_device::backend::{
-    AttributeValue, Backend, DeviceDescription, DeviceKernel, DmaRegistration, INLINE_LIMIT_BYTES, KernelCode, Memory,
-    Operation, Schedule,
+    AttributeValue, Backend, DeviceDescription, DeviceKernel, DmaRegistration, ForeignStream, ForeignWork,
+    INLINE_LIMIT_BYTES, KernelCode, Memory, Operation, Schedule,
 };
 use purlin_device::platform::Platform;
 
@@ -70,6 +73,7 @@ pub use nvrtc::{CompileCache, Compiler, KernelSource, Ptx};
 
 use driver::Driver;
 use gpu::Gpu;
+use line::Role;
 use memory::{DeviceMemory, Keepers, PinnedMemory, Registration};
 use module::Modules;
 use orders::Orders;
@@ -253,5 +257,21 @@ impl Backend for CudaBackend {
             Ok(unit) => in_flight::run(&self.shared, unit, operation, schedule),
             Err(error) => Event::from_error(error),
         }
+    }
+
+    fn await_foreign(&self, device: usize, work: ForeignWork, operation: Operation, schedule: &Schedule<'_>) -> Event {
+        match self.shared.unit(device) {
+            Ok(unit) => foreign::import(&self.shared, unit, work, operation, schedule),
+            Err(error) => Event::from_error(error),
+        }
+    }
+
+    fn have_stream_wait(&self, device: usize, stream: ForeignStream, event: &Event) -> Result<(), Error> {
+        foreign::have_stream_wait(&self.shared, &*self.shared.unit(device)?, stream, event)
+    }
+
+    fn launch_stream(&self, device: usize, number: u8) -> StatusOr<usize> {
+        let unit = self.shared.unit(device)?;
+        Ok(unit.gpu.stream(Role::of_launches(number)).handle().expose_provenance())
     }
 }

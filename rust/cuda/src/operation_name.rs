@@ -6,7 +6,7 @@ use std::sync::Arc;
 #[cfg(not(purlin_model))]
 use purlin_async::trace::Value;
 use purlin_base::{Label, SourceLocation};
-use purlin_device::backend::{Access, Launch, Operation, Work};
+use purlin_device::backend::{Access, ForeignWork, Launch, Operation, Work};
 #[cfg(not(purlin_model))]
 use purlin_device::backend::{Command, CommandList};
 
@@ -29,6 +29,8 @@ enum WorkName {
         launch: Arc<dyn Launch>,
         launch_id: i32,
     },
+    /// What others have enqueued.
+    Foreign(ForeignWork),
     /// For models.
     #[cfg(all(test, loom))]
     Nothing,
@@ -56,6 +58,11 @@ impl OperationName {
         Self { work, label: operation.label(), place }
     }
 
+    /// The name of what stands for work of others, and was asked for at `place`.
+    pub(crate) fn foreign(work: ForeignWork, label: Label, place: SourceLocation) -> Self {
+        Self { work: WorkName::Foreign(work), label, place }
+    }
+
     /// What traces call it, with what they say of it on the device of that number.
     #[cfg(not(purlin_model))]
     pub(crate) fn span(&self, device: usize) -> (String, Vec<(&'static str, Value)>) {
@@ -72,6 +79,7 @@ impl OperationName {
                 values.extend(kernels.map(|kernels| ("kernels", Value::Text(kernels))));
                 launch.name().to_owned()
             }
+            WorkName::Foreign(work) => format!("import of {work}"),
             #[cfg(all(test, loom))]
             WorkName::Nothing => "nothing".to_owned(),
         };
@@ -108,6 +116,7 @@ impl fmt::Display for OperationName {
         match &self.work {
             WorkName::Copy { size_bytes, from, to } => write!(f, "copy of {size_bytes} bytes from {from} to {to}")?,
             WorkName::Launch { launch, launch_id } => write!(f, "launch {launch_id} of '{}'", launch.name())?,
+            WorkName::Foreign(work) => write!(f, "import of {work}")?,
             #[cfg(all(test, loom))]
             WorkName::Nothing => f.write_str("nothing")?,
         }

@@ -60,6 +60,11 @@ impl Orders {
         }
     }
 
+    /// What owes the event of that key is enqueued from the beginning.
+    pub(crate) fn enqueued_at_once(&self, key: usize, point: SyncPoint) {
+        self.0.lock().insert(key, Stage::Enqueued(point));
+    }
+
     /// It is over, or never happens. The event has not happened yet, so that no other one has its key.
     pub(crate) fn remove(&self, key: usize) {
         let stage = self.0.lock().remove(&key);

@@ -1,7 +1,8 @@
 //! The thread of a GPU that learns what is over.
 //!
 //! It asks the driver for the oldest submission of each stream, and ends what is over; of callers' code it runs
-//! nothing. Without something pending it sleeps. It starts with the first submission and ends with the backend.
+//! nothing. Without something pending it sleeps. It starts with the first submission and ends with the backend, also
+//! while work of others goes on, for which nothing waits any more then.
 
 use std::sync::Arc;
 use std::thread::{self, Builder, JoinHandle};
@@ -79,8 +80,10 @@ impl Shared {
         let _current = gpu.enter().ok();
         while self.sleep_until_wanted() {
             let mut last = Instant::now();
-            while gpu.streams().iter().any(Stream::is_busy) {
-                let ended = gpu.streams().iter().filter(|stream| stream.look(gpu, None)).count();
+            while gpu.streams().iter().any(Stream::is_busy) || (gpu.side_streams.is_busy() && !self.state.lock().ends) {
+                let side_streams = gpu.side_streams.busy();
+                let streams = gpu.streams().iter().chain(side_streams.iter().map(|side_stream| side_stream.stream()));
+                let ended = streams.filter(|stream| stream.look(gpu, None)).count();
                 if ended > 0 {
                     last = Instant::now();
                 } else if last.elapsed() > EAGER {

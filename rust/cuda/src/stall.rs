@@ -9,7 +9,8 @@ use purlin_async::task::census::{self, Occupation, Occupied};
 use purlin_base::sync::{keep_record, spawn};
 
 use crate::gpu::Gpu;
-use crate::stream::{Pending, Role};
+use crate::line::{Line, Role};
+use crate::stream::Pending;
 
 /// Listed as long as its GPU is open. The report must not become what closes it.
 pub(crate) struct Listing(Weak<Gpu>);
@@ -40,24 +41,29 @@ fn describe(gpu: &Gpu) -> String {
         Ok(()) => text += ": its streams have",
         Err(error) => text += &format!(", {}; its streams have", error.message()),
     }
-    let streams: Vec<_> =
-        Role::ALL.into_iter().filter_map(|role| gpu.stream(role).pending().map(|pending| (role, pending))).collect();
-    if streams.is_empty() {
+    let side_streams = gpu.side_streams.busy();
+    let own = Role::ALL.into_iter().map(|role| (Line::Own(role), gpu.stream(role)));
+    let side = side_streams.iter().map(|side| (Line::Import(side.number()), side.stream()));
+    let streams: Vec<_> = own.chain(side).collect();
+    let pending: Vec<_> =
+        streams.iter().filter_map(|(line, stream)| stream.pending().map(|pending| (line, pending))).collect();
+    if pending.is_empty() {
         return text + " nothing in flight";
     }
-    for (role, Pending { number, name, known, count }) in &streams {
+    for (line, Pending { number, name, known, count }) in &pending {
         let last = number + *count as u64 - 1;
         // Writing to a text does not fail.
-        _ = write!(
-            text,
-            "\n  '{}': {count} in flight, numbers {number} to {last}; the oldest is the {name}",
-            role.name()
-        );
+        _ = write!(text, "\n  '{line}': {count} in flight, numbers {number} to {last}; the oldest is the {name}");
         for ((device, other), number) in known.iter() {
+            // Of this GPU it is known which are over; a side stream that is idle has nothing that is not.
+            let is_over = || {
+                let stream = streams.iter().find(|(line, _)| *line == other);
+                stream.is_none_or(|(_, stream)| stream.is_over(number))
+            };
             if device != gpu.index {
-                _ = write!(text, "; behind number {number} of '{}' of cuda:{device}", other.name());
-            } else if !gpu.stream(other).is_over(number) {
-                _ = write!(text, "; behind number {number} of '{}'", other.name());
+                _ = write!(text, "; behind number {number} of '{other}' of cuda:{device}");
+            } else if !is_over() {
+                _ = write!(text, "; behind number {number} of '{other}'");
             }
         }
     }

@@ -24,83 +24,21 @@ use crate::api::{Api, ResultCode};
 use crate::err;
 use crate::event_pool::Recorded;
 use crate::gpu::Gpu;
-use crate::known::Known;
+use crate::known::{Known, Place};
+pub(crate) use crate::line::{Line, Role};
 use crate::operation_name::OperationName;
+use crate::side_streams::SideStream;
 use crate::trace::Times;
 use crate::uses::Point;
 
 /// `CU_STREAM_NON_BLOCKING`: no order with the legacy default stream.
 pub(crate) const NON_BLOCKING: u32 = 1;
 
-/// What a stream of a GPU is for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) enum Role {
-    ToDevice,
-    ToHost,
-    /// Copies to the host through chunks, which may be long: small ones to pinned memory go on beside them.
-    ToHostToo,
-    Within,
-    WithinToo,
-    /// Launches.
-    Compute,
-    /// Launches that may go on beside those.
-    Compute1,
-    Compute2,
-    Compute3,
-    /// Allocations, each of which is waited for.
-    Memory,
-    /// What frees memory behind the work that used it.
-    Free,
-}
-
-impl Role {
-    pub(crate) const ALL: [Self; 11] = [
-        Self::ToDevice,
-        Self::ToHost,
-        Self::ToHostToo,
-        Self::Within,
-        Self::WithinToo,
-        Self::Compute,
-        Self::Compute1,
-        Self::Compute2,
-        Self::Compute3,
-        Self::Memory,
-        Self::Free,
-    ];
-
-    /// As traces name it.
-    pub(crate) fn name(self) -> &'static str {
-        match self {
-            Self::ToDevice => "host to device",
-            Self::ToHost => "device to host",
-            Self::ToHostToo => "device to host, by chunks",
-            Self::Within => "within the device",
-            Self::WithinToo => "to other devices",
-            Self::Compute => "launches",
-            Self::Compute1 => "launches, stream 1",
-            Self::Compute2 => "launches, stream 2",
-            Self::Compute3 => "launches, stream 3",
-            Self::Memory => "allocations",
-            Self::Free => "frees",
-        }
-    }
-
-    /// The stream for launches of that number; the first, if there is none.
-    pub(crate) fn of_launches(number: u8) -> Self {
-        match number {
-            1 => Self::Compute1,
-            2 => Self::Compute2,
-            3 => Self::Compute3,
-            _ => Self::Compute,
-        }
-    }
-}
-
 /// A submission, for those that wait for it.
 #[derive(Clone)]
 pub(crate) struct SyncPoint {
     gpu: Arc<Gpu>,
-    role: Role,
+    of: Of,
     number: u64,
     /// Among those of all streams of the GPU.
     submission: u64,
@@ -109,25 +47,73 @@ pub(crate) struct SyncPoint {
     known: Known,
 }
 
+/// A stream of a GPU.
+#[derive(Clone)]
+pub(crate) enum Of {
+    Role(Role),
+    Side(Arc<SideStream>),
+}
+
+impl Of {
+    fn line(&self) -> Line {
+        match self {
+            Self::Role(role) => Line::Own(*role),
+            Self::Side(side_stream) => Line::Import(side_stream.number()),
+        }
+    }
+}
+
 impl SyncPoint {
     /// Its number on its stream.
     pub(crate) fn number(&self) -> u64 {
         self.number
     }
 
+    /// Its stream, by its name, and the number of its device.
+    fn place(&self) -> Place {
+        (self.gpu.index, self.of.line())
+    }
+
+    fn stream(&self) -> &Stream {
+        match &self.of {
+            Of::Role(role) => self.gpu.stream(*role),
+            Of::Side(side_stream) => side_stream.stream(),
+        }
+    }
+
     /// Returns when it is over, or its GPU broken.
     pub(crate) fn wait(&self) {
-        self.gpu.stream(self.role).drain(&self.gpu);
+        self.stream().drain(&self.gpu);
+    }
+
+    /// Has a stream of others come behind it, unless it is over. The context of that stream's GPU is current.
+    ///
+    /// # Errors
+    /// The driver's code.
+    pub(crate) fn come_before(&self, theirs: CUstream) -> Result<(), ResultCode> {
+        if self.is_over() {
+            return Ok(());
+        }
+        // SAFETY: the event stays while this point does, and the caller's promise is that the stream is there.
+        match unsafe { (self.gpu.api().base.wait_event)(theirs, self.event.handle(), 0) } {
+            0 => Ok(()),
+            code => Err(code),
+        }
+    }
+
+    /// Its GPU.
+    pub(crate) fn gpu(&self) -> &Gpu {
+        &self.gpu
     }
 }
 
 impl Point for SyncPoint {
     fn is_over(&self) -> bool {
-        self.gpu.stream(self.role).is_over(self.number)
+        self.stream().is_over(self.number)
     }
 
     fn covers(&self, other: &Self) -> bool {
-        Arc::ptr_eq(&self.gpu, &other.gpu) && self.role == other.role && self.number >= other.number
+        Arc::ptr_eq(&self.gpu, &other.gpu) && self.of.line() == other.of.line() && self.number >= other.number
     }
 }
 
@@ -173,23 +159,12 @@ pub(crate) struct Pending {
     pub(crate) count: usize,
 }
 
-/// What is recorded with a submission.
-struct Events {
-    /// Behind it.
-    event: Arc<Recorded>,
-    /// Around it, if a trace wants that.
-    times: Option<Times>,
-}
-
-struct Record {
-    number: u64,
-    /// Among those of all streams of the GPU.
-    submission: u64,
+/// What is to be submitted.
+struct Submission {
     name: OperationName,
+    /// Recorded behind it.
     event: Arc<Recorded>,
     end: End,
-    /// What it is behind.
-    known: Known,
     /// If a trace wants it.
     traced: Option<Traced>,
 }
@@ -199,6 +174,15 @@ struct Traced {
     times: Times,
     role: Role,
     bytes: usize,
+}
+
+struct Record {
+    number: u64,
+    /// Among those of all streams of the GPU.
+    number_of_gpu: u64,
+    submission: Submission,
+    /// What it is behind.
+    known: Known,
 }
 
 /// See the module.
@@ -274,60 +258,81 @@ impl Stream {
             Ok(event) => Arc::new(event),
             Err(code) => return refuse(gpu.failed(code, &order.name.to_string()), end),
         };
-        let times = gpu.tracer.times();
-        match stream.enqueue(gpu, order, Events { event, times }, work, end) {
+        let Order { role, bytes, .. } = order;
+        let traced = gpu.tracer.times().map(|times| Traced { times, role, bytes });
+        let submission = Submission { name: order.name.clone(), event, end, traced };
+        match stream.enqueue(gpu, Of::Role(role), order.waits, submission, work) {
             Ok(point) => Ok(point),
-            Err((refused, end)) => refuse(gpu.failed_with(refused.with, refused.code, &order.name.to_string()), end),
+            Err((Refused { code, with }, end)) => {
+                refuse(gpu.failed_with(with.or(order.other), code, &order.name.to_string()), end)
+            }
         }
+    }
+
+    /// As [`submit`](Self::submit), on a side stream, which nothing else is on. If it fails, a part of the work may go
+    /// on there.
+    ///
+    /// # Errors
+    /// What the driver says, as `error` puts it. `end` is dropped.
+    pub(crate) fn submit_alone(
+        gpu: &Arc<Gpu>,
+        side_stream: &Arc<SideStream>,
+        name: &OperationName,
+        work: impl FnOnce(CUstream) -> ResultCode,
+        error: impl Fn(ResultCode) -> Error,
+        end: End,
+    ) -> StatusOr<SyncPoint> {
+        let event = Arc::new(gpu.events.take().map_err(&error)?);
+        let submission = Submission { name: name.clone(), event, end, traced: None };
+        let submitted = side_stream.stream().enqueue(gpu, Of::Side(Arc::clone(side_stream)), &[], submission, work);
+        submitted.map_err(|(refused, _end)| error(refused.code))
     }
 
     /// The locked part of a submission: waits, work, record.
     fn enqueue<'a>(
         &self,
         gpu: &Arc<Gpu>,
-        order: Order<'a>,
-        events: Events,
+        of: Of,
+        waits: &'a [SyncPoint],
+        mut submission: Submission,
         work: impl FnOnce(CUstream) -> ResultCode,
-        end: End,
     ) -> Result<SyncPoint, (Refused<'a>, End)> {
-        let Events { event, times } = events;
         let mut queue = self.queue.lock();
-        if let Err(refused) = self.come_after(&mut queue, gpu, order.role, order.waits) {
-            return Err((refused, end));
+        if let Err(refused) = self.come_after(&mut queue, gpu, of.line(), waits) {
+            return Err((refused, submission.end));
         }
-        let times = times.filter(|times| times.begin(gpu, self.stream));
+        let traced = submission.traced.take().filter(|traced| traced.times.begin(gpu, self.stream));
+        let event = Arc::clone(&submission.event);
         let mut code = work(self.stream);
-        let times = times.filter(|times| times.end(gpu, self.stream));
+        submission.traced = traced.filter(|traced| traced.times.end(gpu, self.stream));
         if code == 0 {
             // SAFETY: both handles are the driver's, and stay while this point and this GPU do.
             code = unsafe { (gpu.api().base.record_event)(event.handle(), self.stream) };
         }
         if code != 0 {
-            return Err((Refused { code, with: order.other }, end));
+            return Err((Refused { code, with: None }, submission.end));
         }
         queue.last += 1;
-        let (number, submission, name) = (queue.last, gpu.next_submission(), order.name.clone());
-        let traced = times.map(|times| Traced { times, role: order.role, bytes: order.bytes });
+        let (number, number_of_gpu) = (queue.last, gpu.next_submission());
         let known = queue.known.clone();
-        let record = Record { number, submission, name, event: Arc::clone(&event), end, known: known.clone(), traced };
-        queue.records.push_back(record);
-        Ok(SyncPoint { gpu: Arc::clone(gpu), role: order.role, number, submission, event, known })
+        queue.records.push_back(Record { number, number_of_gpu, submission, known: known.clone() });
+        Ok(SyncPoint { gpu: Arc::clone(gpu), of, number, submission: number_of_gpu, event, known })
     }
 
-    /// Has what is enqueued from now on come after `waits`. The stream is that of `role`, and its lock is held.
+    /// Has what is enqueued from now on come after `waits`. The stream is `line`, and its lock is held.
     fn come_after<'a>(
         &self,
         queue: &mut Queue,
         gpu: &Arc<Gpu>,
-        role: Role,
+        line: Line,
         waits: &'a [SyncPoint],
     ) -> Result<(), Refused<'a>> {
-        let is_here = |wait: &SyncPoint| Arc::ptr_eq(&wait.gpu, gpu) && wait.role == role;
+        let is_here = |wait: &SyncPoint| Arc::ptr_eq(&wait.gpu, gpu) && wait.of.line() == line;
         let mut waits: Vec<&SyncPoint> = waits.iter().filter(|wait| !is_here(wait)).collect();
         // The youngest first, which may be behind older ones.
         waits.sort_unstable_by_key(|wait| Reverse(wait.submission));
         for wait in waits {
-            let other = (wait.gpu.index, wait.role);
+            let other = wait.place();
             if wait.is_over() || queue.known.has(other, wait.number) {
                 continue;
             }
@@ -353,7 +358,7 @@ impl Stream {
     ) -> Result<(), Error> {
         let stream = gpu.stream(Role::Free);
         let mut queue = stream.queue.lock();
-        if let Err(Refused { code, with }) = stream.come_after(&mut queue, gpu, Role::Free, waits) {
+        if let Err(Refused { code, with }) = stream.come_after(&mut queue, gpu, Line::Own(Role::Free), waits) {
             drop(queue);
             return Err(gpu.failed_with(with, code, "waiting to free memory"));
         }
@@ -383,14 +388,14 @@ impl Stream {
     /// What is in flight here; `None` if nothing is.
     pub(crate) fn pending(&self) -> Option<Pending> {
         let queue = self.queue.lock();
-        let Record { number, name, known, .. } = queue.records.front()?;
-        let (number, name, known) = (*number, name.clone(), known.clone());
+        let Record { number, submission, known, .. } = queue.records.front()?;
+        let (number, name, known) = (*number, submission.name.clone(), known.clone());
         Some(Pending { number, name, known, count: queue.records.len() })
     }
 
     /// What is oldest in flight here, and its number among the submissions of the GPU.
     pub(crate) fn oldest(&self) -> Option<(u64, OperationName)> {
-        self.queue.lock().records.front().map(|record| (record.submission, record.name.clone()))
+        self.queue.lock().records.front().map(|record| (record.number_of_gpu, record.submission.name.clone()))
     }
 
     /// The driver's handle, for what needs no number.
@@ -412,7 +417,7 @@ impl Stream {
         let mut outcome = gpu.check_whole();
         if outcome.is_ok() {
             // SAFETY: the handle is the driver's, and the record keeps it.
-            match unsafe { (gpu.api().base.query_event)(oldest.event.handle()) } {
+            match unsafe { (gpu.api().base.query_event)(oldest.submission.event.handle()) } {
                 0 => queue.refusals = 0,
                 err::NOT_READY => return false,
                 code => {
@@ -432,12 +437,13 @@ impl Stream {
                 }
             }
         }
-        let Some(Record { number, event, end, name, traced, .. }) = queue.records.pop_front() else { return false };
+        let Some(Record { number, submission, .. }) = queue.records.pop_front() else { return false };
         if outcome.is_ok() {
             // Release: see is_over().
             self.completed.store(number, Ordering::Release);
         }
         drop(queue);
+        let Submission { name, event, end, traced } = submission;
         if let Some(Traced { times, role, bytes }) = traced.filter(|_| outcome.is_ok()) {
             gpu.tracer.tell(gpu, role, &name, bytes, &times);
         }

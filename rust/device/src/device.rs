@@ -40,6 +40,12 @@ impl Device {
         i32::try_from(self.index).expect("a client has at most 1024 devices")
     }
 
+    /// The backend's name, as [`Client::platform_name`](crate::Client::platform_name).
+    #[must_use]
+    pub fn platform_name(&self) -> &'static str {
+        self.instance.backend().platform_name()
+    }
+
     /// The backend's name for its model, such as `"host"`.
     #[must_use]
     pub fn kind(&self) -> &str {
@@ -67,6 +73,11 @@ impl Device {
 
     pub(crate) fn instance(&self) -> &Instance {
         &self.instance
+    }
+
+    /// Its number at its backend.
+    pub(crate) fn index(&self) -> usize {
+        self.index
     }
 
     /// The client's pool; yours to schedule on.

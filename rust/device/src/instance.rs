@@ -8,7 +8,7 @@
 use std::panic::Location;
 use std::sync::Arc;
 
-use crate::backend::{Backend, DeviceDescription, Keep, Operation, Schedule};
+use crate::backend::{Backend, DeviceDescription, ForeignWork, Keep, Operation, Schedule};
 use crate::dma::Mappings;
 use crate::in_flight::ClientRunner;
 use purlin_async::event::{Event, StreamEventMap};
@@ -93,5 +93,17 @@ impl<S> Instance<S> {
         kept: Option<&Keep>,
     ) -> Event {
         self.backend.run(operation, &Schedule { dependencies, runner: &self.runner, caller_waits, location, kept })
+    }
+
+    /// Ends `operation`, which was asked for at `location`, when that work of others is over.
+    pub(crate) fn await_foreign(
+        &self,
+        location: &'static Location<'static>,
+        device: usize,
+        work: ForeignWork,
+        operation: Operation,
+    ) -> Event {
+        let schedule = Schedule { dependencies: &[], runner: &self.runner, caller_waits: false, location, kept: None };
+        self.backend.await_foreign(device, work, operation, &schedule)
     }
 }

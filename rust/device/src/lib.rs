@@ -12,6 +12,7 @@
 //! | `instance` | what the handles of one client share, whatever its memory spaces are |
 //! | [`memory`] | [`MemorySpace`], its blocks, and reports of what holds them |
 //! | [`device`] | [`Device`]: one of a client's |
+//! | `foreign_work` | work of others on the hardware of a device |
 //! | [`raw_buffer`] | [`RawBuffer`]: bytes in a memory space |
 //! | [`buffer`] | [`Buffer`]: an array on a device |
 //! | [`transfer`] | [`AsyncHostToDeviceTransferManager`]: buffers that are filled piece by piece |
@@ -27,6 +28,7 @@ pub mod buffer;
 pub mod client;
 pub mod device;
 mod dma;
+mod foreign_work;
 mod in_flight;
 mod instance;
 pub mod memory;

@@ -47,7 +47,7 @@ mod safetensors;
 #[cfg(test)]
 mod testing;
 
-pub use dlpack::{DlpackTensor, import_dlpack};
+pub use dlpack::{DlpackStream, DlpackTensor, import_dlpack, import_dlpack_behind};
 pub use file::{FileAccess, WriteOptions};
 pub use npy::{NpyReadOptions, read_npy, write_npy};
 pub use safetensors::{SafetensorsFile, Tensor, write_safetensors};

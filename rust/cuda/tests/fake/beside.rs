@@ -2,7 +2,7 @@
 //! what its devices can do.
 
 use purlin::LaunchOptions;
-use purlin_fakecuda::{Options, process};
+use purlin_fakecuda::{Driver, Options, process};
 
 use crate::graphs::{self, twenty};
 use crate::launches::{FILL, fill, start};
@@ -12,18 +12,18 @@ use crate::support::*;
 const BYTES: usize = 4096;
 
 /// The stranger's kernel does not end until this is dropped: also if a test fails meanwhile.
-struct Endless<'a>(&'a Session);
+pub(crate) struct Endless<'a>(&'a Driver);
 
 impl<'a> Endless<'a> {
-    fn new(session: &'a Session) -> Self {
-        session.driver.control.set_endless("fill_64");
-        Self(session)
+    pub(crate) fn new(driver: &'a Driver) -> Self {
+        driver.control.set_endless("fill_64");
+        Self(driver)
     }
 }
 
 impl Drop for Endless<'_> {
     fn drop(&mut self) {
-        self.0.driver.control.set_endless("");
+        self.0.control.set_endless("");
     }
 }
 
@@ -36,7 +36,7 @@ fn work_goes_on_beside_a_legacy_stream_that_does_not_end() {
             let theirs = stranger.allocate(8);
             let [block, other, list] = [0, 1, 2].map(|_| session.block(0, "device", BYTES));
             let (pinned, peer) = (session.block(0, "pinned_host", BYTES), session.block(1, "device", BYTES));
-            let endless = Endless::new(session);
+            let endless = Endless::new(&session.driver);
             let module = stranger.fill(FILL, theirs);
             let sent = pattern(BYTES, 1);
             write(&block, &sent).unwrap();

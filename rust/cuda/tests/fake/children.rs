@@ -10,6 +10,7 @@ use purlin::{LaunchOptions, RawBuffer, StatusCode};
 use purlin_cuda::CudaBackend;
 use purlin_fakecuda::{Driver, Options, process};
 
+use crate::foreign;
 use crate::graphs::{self, twenty};
 use crate::launches::{fill, start};
 use crate::support::*;
@@ -50,6 +51,11 @@ fn a_child_of_fork_is_refused_before_any_call() {
                     let event = copy(&blocks[from], &blocks[to], &[]);
                     assert_eq!(event.error().map(|error| error.code()), Some(refused), "copy {from} to {to}");
                 }
+                let theirs = foreign::stream(0);
+                let imported = device.foreign_event(theirs.into());
+                assert_eq!(imported.error().map(|error| error.code()), Some(refused), "work of others");
+                assert_eq!(device.have_stream_wait(theirs, &pending).unwrap_err().code(), refused);
+                assert_eq!(device.launch_stream(0).unwrap_err().code(), refused);
                 // Of code that is loaded, and of other code, which the driver would have to compile.
                 for words in [1, 2] {
                     let error = fill(&device, words, 4096).map(drop).unwrap_err();

@@ -9,7 +9,9 @@ use purlin::program::KernelLaunch;
 use purlin::{Event, LaunchOptions, RawBuffer};
 use purlin_fakecuda::{Options, process};
 
+use crate::foreign;
 use crate::launches::{fill, start};
+use crate::stranger::Stranger;
 use crate::support::*;
 
 const BYTES: usize = 4096;
@@ -144,6 +146,49 @@ steps! {
     all_wait_for_a_launch_on_the_second_stream: Step::Launch(1);
     all_wait_for_a_launch_on_the_third_stream: Step::Launch(2);
     all_wait_for_a_launch_on_the_fourth_stream: Step::Launch(3);
+}
+
+/// Each step behind what others have done with the block on a stream of theirs.
+#[test]
+fn all_wait_for_work_of_others() {
+    process::run("order::all_wait_for_work_of_others", &Options::default(), || {
+        Session::with(2, |session| {
+            let (blocks, stranger, device) = (Blocks::new(session), Stranger::on(0), foreign::device(session));
+            let theirs = stranger.make_stream();
+            for second in Step::ALL {
+                let held = Held::new(&session.driver);
+                stranger.set(theirs, foreign::address(&blocks.block), 2, BYTES);
+                let done = blocks.start(second, &[device.foreign_event(foreign::stream(theirs).into())]);
+                drop(held);
+                outcome(&done).unwrap();
+                let reports = session.driver.control.reports();
+                assert!(reports.is_empty(), "{second:?} behind others: {}", reports.join("\n"));
+            }
+            stranger.destroy_stream(theirs);
+        });
+    });
+}
+
+/// Others, on a stream of theirs, behind each step that uses the block.
+#[test]
+fn others_wait_for_all() {
+    process::run("order::others_wait_for_all", &Options::default(), || {
+        Session::with(2, |session| {
+            let (blocks, stranger, device) = (Blocks::new(session), Stranger::on(0), foreign::device(session));
+            let theirs = stranger.make_stream();
+            for first in Step::ALL {
+                let held = (first != Step::ToPageable).then(|| Held::new(&session.driver));
+                let done = blocks.start(first, &[]);
+                device.have_stream_wait(foreign::stream(theirs), &done).unwrap();
+                stranger.set(theirs, foreign::address(&blocks.block), 2, BYTES);
+                drop(held);
+                outcome(&device.foreign_event(foreign::stream(theirs).into())).unwrap();
+                let reports = session.driver.control.reports();
+                assert!(reports.is_empty(), "others behind {first:?}: {}", reports.join("\n"));
+            }
+            stranger.destroy_stream(theirs);
+        });
+    });
 }
 
 /// No stream waits for the event of a read to ordinary memory, which the host ends. The memory of its block, which is

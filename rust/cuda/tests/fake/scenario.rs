@@ -7,6 +7,7 @@ use purlin_fakecuda::Driver;
 
 use crate::arrays;
 use crate::entries::is_of_traces;
+use crate::foreign;
 use crate::stranger::Told;
 use crate::support::*;
 use crate::traces::recorded;
@@ -85,6 +86,7 @@ pub(crate) fn run() -> Result<(), String> {
     let Ok(client) = client(2) else { return Ok(()) };
     let mut tries = SIZES.map(|bytes| work(&client, bytes)).to_vec();
     tries.push(imported(&client, SMALL));
+    tries.push(beside_others(&client, SMALL));
     tries.push(arrays::work(&client, SMALL));
     // A slab, and two chunks.
     tries.extend([[40, 60], [600, 500]].map(|dims| arrays::strided(&client, dims)));
@@ -159,6 +161,22 @@ fn imported(client: &Client, bytes: usize) -> Result<Option<String>, Error> {
     until(|| format!("the owner was told {} times", told.count()), || told.count() == 1);
     let is_wrong = outcomes.iter().all(Result::is_ok) && bytes_of(&back) != data;
     Ok(is_wrong.then(|| "no error, and wrong bytes, of a copy through imported memory".to_owned()))
+}
+
+/// A way over the stream of somebody else: here one of the client's, for launches. What was wrong with it.
+fn beside_others(client: &Client, bytes: usize) -> Result<Option<String>, Error> {
+    let (there, back) = (block(client, 0, "device", bytes)?, block(client, 0, "pinned_host", bytes)?);
+    let (data, device) = (pattern(bytes, 6), client.devices().swap_remove(0));
+    let theirs = foreign::stream(device.launch_stream(2)?);
+    // SAFETY: the bytes stay until the event, which is waited for.
+    let up = unsafe { there.copy_from_host(data.as_ptr(), 0, bytes, &[]) };
+    let is_behind = device.have_stream_wait(theirs, &up).is_ok();
+    let behind = device.foreign_event(theirs.into());
+    // The stream does nothing but wait, and so is behind the first copy.
+    let down = if is_behind { copy(&there, &back, std::slice::from_ref(&behind)) } else { Event::ready() };
+    let outcomes = [outcome(&up), outcome(&behind), outcome(&down)];
+    let is_wrong = is_behind && outcomes.iter().all(Result::is_ok) && bytes_of(&back) != data;
+    Ok(is_wrong.then(|| "no error, and wrong bytes, of a copy behind others".to_owned()))
 }
 
 /// The bytes of memory that the host reaches.

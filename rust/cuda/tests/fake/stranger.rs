@@ -113,8 +113,86 @@ impl Stranger {
         self.call(|| unsafe { (self.driver.cuda.cuMemPoolDestroy)(pool) });
     }
 
+    /// A stream of the stranger's, without order with the legacy default stream.
+    pub(crate) fn make_stream(&self) -> usize {
+        let mut stream = 0;
+        // SAFETY: the driver writes a handle.
+        self.call(|| unsafe { (self.driver.cuda.cuStreamCreate)(&mut stream, 1) });
+        stream
+    }
+
+    /// What it has goes on.
+    pub(crate) fn destroy_stream(&self, stream: usize) {
+        // SAFETY: tests destroy what make_stream() returned, once.
+        self.call(|| unsafe { (self.driver.cuda.cuStreamDestroy_v2)(stream) });
+    }
+
+    /// An event that was never recorded.
+    pub(crate) fn make_event(&self) -> usize {
+        let mut event = 0;
+        // SAFETY: the driver writes a handle.
+        self.call(|| unsafe { (self.driver.cuda.cuEventCreate)(&mut event, 2) });
+        event
+    }
+
+    pub(crate) fn record(&self, event: usize, stream: usize) {
+        // SAFETY: tests pass handles that are there.
+        self.call(|| unsafe { (self.driver.cuda.cuEventRecord)(event, stream) });
+    }
+
+    /// Waits for it go on.
+    pub(crate) fn destroy_event(&self, event: usize) {
+        // SAFETY: tests destroy what make_event() returned, once.
+        self.call(|| unsafe { (self.driver.cuda.cuEventDestroy_v2)(event) });
+    }
+
+    /// Fills bytes on that stream.
+    pub(crate) fn set(&self, stream: usize, address: *mut u8, byte: u8, bytes: usize) {
+        // SAFETY: tests keep the memory until the work is over, and order what uses it.
+        self.call(|| unsafe { (self.driver.cuda.cuMemsetD8Async)(address.addr() as u64, byte, bytes, stream) });
+    }
+
+    /// Copies from one address of the GPU to another on that stream.
+    pub(crate) fn copy(&self, stream: usize, from: *mut u8, to: *mut u8, bytes: usize) {
+        let (from, to) = (from.addr() as u64, to.addr() as u64);
+        // SAFETY: as in set().
+        self.call(|| unsafe { (self.driver.cuda.cuMemcpyDtoDAsync_v2)(to, from, bytes, stream) });
+    }
+
+    /// Waits for the stream.
+    pub(crate) fn synchronise(&self, stream: usize) {
+        // SAFETY: tests pass handles that are there.
+        self.call(|| unsafe { (self.driver.cuda.cuStreamSynchronize)(stream) });
+    }
+
+    /// The stream records what is enqueued, for a graph.
+    pub(crate) fn begin_capture(&self, stream: usize) {
+        // SAFETY: tests pass handles that are there.
+        self.call(|| unsafe { (self.driver.cuda.cuStreamBeginCapture_v2)(stream, 1) });
+    }
+
+    /// What the driver says to the end of a capture, whose graph is thrown away.
+    pub(crate) fn end_capture(&self, stream: usize) -> u32 {
+        let (mut graph, mut code) = (0, 0);
+        self.call(|| {
+            // SAFETY: the driver writes a handle.
+            code = unsafe { (self.driver.cuda.cuStreamEndCapture)(stream, &mut graph) };
+            0
+        });
+        if graph != 0 {
+            // SAFETY: the graph is there, and is destroyed once.
+            self.call(|| unsafe { (self.driver.cuda.cuGraphDestroy)(graph) });
+        }
+        code
+    }
+
     /// Launches `fill_64` of the PTX on the legacy default stream, which fills eight bytes there. The module.
     pub(crate) fn fill(&self, ptx: &str, address: *mut u8) -> usize {
+        self.fill_on(0, ptx, address)
+    }
+
+    /// As [`fill`](Self::fill), on that stream.
+    pub(crate) fn fill_on(&self, stream: usize, ptx: &str, address: *mut u8) -> usize {
         let (mut module, mut function) = (0, 0);
         let ptx = [ptx.as_bytes(), b"\0"].concat();
         let (mut address, mut value, mut count) = (address.addr() as u64, 0_u64, 1_u64);
@@ -126,7 +204,9 @@ impl Stranger {
         self.call(|| unsafe { (cuda.cuModuleGetFunction)(&mut function, module, c"fill_64".as_ptr()) });
         let nothing = std::ptr::null_mut();
         // SAFETY: as above.
-        self.call(|| unsafe { (cuda.cuLaunchKernel)(function, 1, 1, 1, 1, 1, 1, 0, 0, values.as_mut_ptr(), nothing) });
+        self.call(|| unsafe {
+            (cuda.cuLaunchKernel)(function, 1, 1, 1, 1, 1, 1, 0, stream, values.as_mut_ptr(), nothing)
+        });
         module
     }
 

@@ -38,6 +38,7 @@ mod byte_source;
 mod commands;
 mod description;
 mod device_range;
+mod foreign_work;
 mod gated;
 mod host_address;
 mod kernel;
@@ -60,6 +61,7 @@ pub use commands::{Command, CommandList, FillPattern, KernelCommand, Place, Touc
 pub use description::{AttributeValue, DeviceAttribute, DeviceDescription};
 pub use device_range::{Access, DeviceRange};
 pub(crate) use device_range::{Block, erased};
+pub use foreign_work::{ForeignEvent, ForeignStream, ForeignWork};
 pub(crate) use gated::Gated;
 pub use host_address::{HostDestination, HostSource};
 pub use kernel::{DeviceKernel, KernelCode, KernelImage, LaunchDimensions};
@@ -292,6 +294,44 @@ pub trait Backend: Send + Sync {
         let _ = schedule;
         Event::from_error(Error::unimplemented(format!("the backend {} has no {operation:?}", self.platform_name())))
     }
+
+    /// Ends `operation`, which touches nothing and has nothing else to do, when all is over that others have enqueued
+    /// by now on device number `device`. It has no dependencies. Does not block; see
+    /// [`Device::foreign_event`](crate::Device::foreign_event).
+    ///
+    /// The default fails with `Unimplemented`.
+    fn await_foreign(&self, device: usize, work: ForeignWork, operation: Operation, schedule: &Schedule<'_>) -> Event {
+        let _ = (device, operation, schedule);
+        Event::from_error(no_streams(self.platform_name(), &work))
+    }
+
+    /// Has what others enqueue on their stream from now on come behind `event`; see
+    /// [`Device::have_stream_wait`](crate::Device::have_stream_wait).
+    ///
+    /// The default fails with `Unimplemented`.
+    ///
+    /// # Errors
+    /// As there.
+    fn have_stream_wait(&self, device: usize, stream: ForeignStream, event: &Event) -> Result<(), Error> {
+        let _ = (device, event);
+        Err(no_streams(self.platform_name(), &stream))
+    }
+
+    /// The handle of a stream for launches; see [`Device::launch_stream`](crate::Device::launch_stream).
+    ///
+    /// The default fails with `Unimplemented`.
+    ///
+    /// # Errors
+    /// As there.
+    fn launch_stream(&self, device: usize, number: u8) -> StatusOr<usize> {
+        let _ = device;
+        Err(no_streams(self.platform_name(), &format_args!("the stream for launches {number}")))
+    }
+}
+
+/// What a platform answers whose work has no streams.
+fn no_streams(platform: &str, wanted: &dyn std::fmt::Display) -> Error {
+    Error::unimplemented(format!("{wanted} cannot be used: the platform {platform} has no streams"))
 }
 
 /// What is to be known of a kind of memory.

@@ -86,10 +86,12 @@ pub struct DLManagedTensorVersioned {
     pub dl_tensor: DLTensor,
 }
 
-/// Kinds of devices whose memory the host reaches as its own.
+/// Kinds of devices. The host reaches the memory of all but GPUs as its own.
 pub mod device {
     /// The host.
     pub const CPU: i32 = 1;
+    /// A GPU of NVIDIA's, by the driver's number for it.
+    pub const CUDA: i32 = 2;
     /// Pinned by CUDA.
     pub const CUDA_HOST: i32 = 3;
     /// Pinned by ROCm.

@@ -5,13 +5,16 @@
 
 #![allow(unsafe_code, reason = "the struct ends itself through a pointer")]
 
+use std::ffi::c_void;
 use std::ptr::NonNull;
 
+use purlin_async::Event;
 use purlin_base::{Error, StatusOr};
-use purlin_device::{Buffer, ExternalReference, RawBuffer};
+use purlin_device::{Buffer, ExternalReference, MemorySpace, RawBuffer};
 
-use super::abi::{DLDevice, DLManagedTensorVersioned, DLPackVersion, DLTensor, MAJOR, MINOR, device, flag};
+use super::abi::{DLDevice, DLManagedTensorVersioned, DLPackVersion, DLTensor, MAJOR, MINOR, flag};
 use super::described;
+use super::gpu::{DlpackStream, come_behind, gpu_of, host_of};
 
 /// A struct that is owned: its drop calls the deleter.
 ///
@@ -48,31 +51,56 @@ impl DlpackTensor {
     /// donated, until the deleter is called. It is marked as read-only. Never blocks, except while the buffer is being
     /// donated.
     ///
+    /// On the platform `cuda`, memory of a GPU is `kDLCUDA` with the driver's number of the GPU, and the deleter is
+    /// called when the GPU has left the array; memory of the kind `pinned_host` is `kDLCUDAHost`. All else that the
+    /// host reaches is `kDLCPU`.
+    ///
     /// # Errors
-    /// `FailedPrecondition`: the buffer is not ready yet (wait for its ready event). Its own, if it failed.
-    /// `InvalidArgument`: it is gone, a token, or of a dynamic shape. `Unimplemented`: the host does not reach its
-    /// memory.
+    /// `FailedPrecondition`: the buffer is not ready yet (wait for its ready event, or see
+    /// [`for_stream`](Self::for_stream)). Its own, if it failed. `InvalidArgument`: it is gone, a token, or of a
+    /// dynamic shape. `Unimplemented`: neither the host nor a GPU of CUDA's has its memory.
     pub fn new(buffer: &Buffer) -> StatusOr<Self> {
+        Self::made(buffer, |_space, ready| {
+            if !ready.is_ready() {
+                return Err(Error::failed_precondition(format!(
+                    "{buffer:?} is not ready yet, and DLPack has no event to wait for: wait for its ready event, or say \
+                     on which stream of its GPU it is read"
+                )));
+            }
+            ready.error().map_or(Ok(()), Err)
+        })
+    }
+
+    /// As [`new`](Self::new), of memory of a GPU that is read on that stream, which comes behind the array's
+    /// definition: by a wait of the GPU if the definition is enqueued there, else this thread waits until it is, or has
+    /// happened. Without a stream ([`DlpackStream::new`] of -1) nothing is waited for, and the reader comes behind the
+    /// ready event by itself.
+    ///
+    /// # Errors
+    /// As [`new`](Self::new), but for a buffer that is not ready. `InvalidArgument`: a stream for memory of the host.
+    /// As [`Device::have_stream_wait`](purlin_device::Device::have_stream_wait).
+    pub fn for_stream(buffer: &Buffer, stream: DlpackStream) -> StatusOr<Self> {
+        Self::made(buffer, |space, ready| {
+            if gpu_of(space).is_none() && !ready.is_ready() {
+                return Err(Error::failed_precondition(format!(
+                    "{buffer:?} is not ready yet: wait for its ready event"
+                )));
+            }
+            come_behind(stream, space, ready)?;
+            ready.error().map_or(Ok(()), Err)
+        })
+    }
+
+    /// The array of `buffer`, once `order` has put its reader behind its ready event.
+    fn made(buffer: &Buffer, order: impl FnOnce(&MemorySpace, &Event) -> Result<(), Error>) -> StatusOr<Self> {
         let shape = buffer.shape();
         let Some(dtype) = described(shape.dtype()).filter(|_| !shape.is_dynamic()) else {
             return Err(Error::invalid_argument(format!("DLPack cannot describe {shape}")));
         };
         let reference = buffer.external_reference()?;
-        let ready = reference.ready_event();
-        if !ready.is_ready() {
-            return Err(Error::failed_precondition(format!(
-                "{buffer:?} is not ready yet, and DLPack on the host has no event to wait for: wait for its ready event"
-            )));
-        }
-        ready.error().map_or(Ok(()), Err)?;
-        let data = match reference.memory().host_pointer() {
-            Some(pointer) => pointer.as_ptr(),
-            None if shape.element_count() == 0 => std::ptr::null_mut(),
-            None => {
-                let space = buffer.memory_space();
-                return Err(Error::unimplemented(format!("the host does not reach the memory of {buffer:?}, {space}")));
-            }
-        };
+        let space = buffer.memory_space();
+        order(&space, &reference.ready_event())?;
+        let (data, device) = place(&reference, &space, shape.element_count() == 0)?;
         let mut strides = vec![0; shape.rank()].into_boxed_slice();
         let mut stride = 1_i64;
         for &axis in buffer.layout().minor_to_major() {
@@ -89,8 +117,8 @@ impl DlpackTensor {
                 deleter: Some(delete),
                 flags: flag::READ_ONLY,
                 dl_tensor: DLTensor {
-                    data: data.cast(),
-                    device: DLDevice { device_type: device::CPU, device_id: 0 },
+                    data,
+                    device,
                     ndim,
                     dtype,
                     shape: std::ptr::null_mut(),
@@ -136,6 +164,26 @@ impl Drop for DlpackTensor {
     }
 }
 
+/// Where the first byte is, and on which device.
+///
+/// # Errors
+/// `Unimplemented`: neither the host nor a GPU of CUDA's has the memory. `FailedPrecondition`: it is not there yet.
+fn place(reference: &ExternalReference, space: &MemorySpace, is_empty: bool) -> StatusOr<(*mut c_void, DLDevice)> {
+    let (memory, gpu) = (reference.memory(), gpu_of(space));
+    let device = gpu.unwrap_or_else(|| host_of(space));
+    let first = match (memory.host_pointer(), gpu) {
+        _ if is_empty => std::ptr::null_mut(),
+        (Some(pointer), _) => pointer.as_ptr().cast(),
+        (None, Some(_)) => std::ptr::with_exposed_provenance_mut(memory.device_pointer()?),
+        (None, None) => {
+            return Err(Error::unimplemented(format!(
+                "neither the host nor a GPU of CUDA's has {memory:?}, in {space}"
+            )));
+        }
+    };
+    Ok((first, device))
+}
+
 /// The memory of a struct that [`DlpackTensor::new`] made, if it is that and still as it was made.
 ///
 /// # Safety
@@ -150,8 +198,9 @@ pub(super) unsafe fn memory_of_ours<'a>(tensor: *const DLManagedTensorVersioned)
     let exported = unsafe { &*managed.manager_ctx.cast::<Exported>() };
     let (memory, tensor) = (exported.reference.memory(), &managed.dl_tensor);
     // The struct's owner may have changed what it says; then it is what it says.
+    let first = memory.host_pointer().map(|first| first.addr().get()).or_else(|| memory.device_pointer().ok());
     let is_as_made = std::ptr::eq(&exported.managed, managed)
-        && memory.host_pointer().is_some_and(|first| std::ptr::eq(first.as_ptr(), tensor.data.cast()))
+        && first == Some(tensor.data.addr())
         && tensor.byte_offset == 0
         && tensor.ndim as usize == exported.shape.len()
         && std::ptr::eq(tensor.shape, exported.shape.as_ptr())

@@ -17,6 +17,7 @@ use purlin_device::{Aliasing, Buffer, MemorySpace, RawBuffer};
 use super::abi::{DLManagedTensorVersioned, DLTensor, MAJOR, device, flag};
 use super::dtype;
 use super::export::memory_of_ours;
+use super::gpu::{DlpackStream, check_is_here, in_place, tail_of};
 use crate::MAX_RANK;
 use crate::array_bytes::{into_buffer, packed_into_buffer};
 
@@ -29,6 +30,11 @@ use crate::array_bytes::{into_buffer, packed_into_buffer};
 /// `InvalidArgument`, with the value: null, another major version, a negative or too large number, null where something
 /// must be. `Unimplemented`: memory that is not the host's, elements that no buffer holds, packed elements with gaps.
 /// Also as [`Buffer::from_host_array`].
+///
+/// Memory of a GPU (`kDLCUDA`) is used where it is, by the space `device` of that GPU on the platform `cuda`. What its
+/// producer has enqueued must be over; else see [`import_dlpack_behind`]. Then `InvalidArgument` is also: the driver
+/// says that the memory is not of that GPU, or it begins at no multiple of 16; and `Unimplemented`: another space, or
+/// elements with gaps between them.
 ///
 /// # Safety
 /// `tensor` is null, or the caller owns a struct whose pointers are what DLPack says, and whose deleter may be called
@@ -86,6 +92,35 @@ pub unsafe fn import_dlpack(
     tensor: *mut DLManagedTensorVersioned,
     memory_space: &MemorySpace,
 ) -> StatusOr<(Buffer, Aliasing)> {
+    // SAFETY: the caller's promise.
+    unsafe { import(tensor, memory_space, None) }
+}
+
+/// As [`import_dlpack`], of an array that its producer may still write on that stream: the buffer is defined after all
+/// that the stream has now, for which GPUs wait and no thread does. A stream is for memory of a GPU alone.
+///
+/// # Errors
+/// As [`import_dlpack`]. `InvalidArgument`: a stream with memory of the host. The buffer fails as
+/// [`Device::foreign_event`](purlin_device::Device::foreign_event).
+///
+/// # Safety
+/// As [`import_dlpack`]; what the stream has may write the elements.
+pub unsafe fn import_dlpack_behind(
+    tensor: *mut DLManagedTensorVersioned,
+    memory_space: &MemorySpace,
+    stream: DlpackStream,
+) -> StatusOr<(Buffer, Aliasing)> {
+    // SAFETY: the caller's promise.
+    unsafe { import(tensor, memory_space, Some(stream)) }
+}
+
+/// # Safety
+/// As [`import_dlpack_behind`].
+unsafe fn import(
+    tensor: *mut DLManagedTensorVersioned,
+    memory_space: &MemorySpace,
+    stream: Option<DlpackStream>,
+) -> StatusOr<(Buffer, Aliasing)> {
     // SAFETY: null, or as DLPack says; only behind another major version, everything but the deleter is something else.
     let Some(version) = (unsafe { tensor.as_ref() }).map(|tensor| tensor.version) else {
         return Err(Error::invalid_argument("the DLPack tensor is null"));
@@ -99,13 +134,26 @@ pub unsafe fn import_dlpack(
     // SAFETY: the caller's promise.
     let (shape, array) = unsafe { described(&managed.dl_tensor, managed.flags)? };
     let data = address(&managed.dl_tensor, array.as_ref(), &shape)?;
+    let is_on_gpu = managed.dl_tensor.device.device_type == device::CUDA;
+    if is_on_gpu {
+        check_is_here(&managed.dl_tensor, memory_space)?;
+    } else if let Some(stream) = stream {
+        stream.check_is_none(memory_space)?;
+    }
+    let tail = tail_of(stream, memory_space);
     // SAFETY: the caller's promise.
-    if let Some(buffer) = unsafe { shared_with_ours(tensor, &shape, array.as_ref(), memory_space)? } {
+    if let Some(buffer) = unsafe { shared_with_ours(tensor, &shape, array.as_ref(), memory_space, &tail)? } {
         return Ok((buffer, Aliasing::Aliased));
     }
     let label = Label::new(c"DLPack tensor");
     let owned = Arc::new(Owned { tensor, is_armed: AtomicBool::new(false) });
     let made = match array {
+        array if is_on_gpu => {
+            let described = (&shape, array.as_ref());
+            // SAFETY: the caller's promise, until the deleter, which the last reference to `owned` calls.
+            let made = unsafe { in_place(data, described, managed.flags, memory_space, Arc::clone(&owned), &tail) }?;
+            (made, Aliasing::Aliased)
+        }
         // SAFETY: the caller's promise, until the deleter, which the last reference to `owned` calls.
         Some(array) => unsafe { into_buffer(data, &array, memory_space, label, true, Arc::clone(&owned)) }?,
         // SAFETY: the caller's promise: they are as many packed bytes as the shape has.
@@ -130,6 +178,7 @@ unsafe fn shared_with_ours(
     shape: &Shape,
     array: Option<&HostArray>,
     memory_space: &MemorySpace,
+    tail: &Event,
 ) -> StatusOr<Option<Buffer>> {
     // SAFETY: the caller's promise.
     let memory = unsafe { memory_of_ours(tensor) };
@@ -137,14 +186,14 @@ unsafe fn shared_with_ours(
     let is_dense = array.is_some_and(HostArray::is_row_major) && !shape.dtype().is_sub_byte();
     let is_whole = |memory: &&RawBuffer| is_dense && memory.size_bytes() == shape.size_bytes();
     let Some(memory) = memory.filter(is_constant).filter(is_whole) else { return Ok(None) };
-    let buffer = Buffer::from_raw(memory.clone(), shape, None, &Event::ready())?;
+    let buffer = Buffer::from_raw(memory.clone(), shape, None, tail)?;
     // SAFETY: the struct is ours now, and is ended as foreign ones are: once.
     drop(Owned { tensor, is_armed: AtomicBool::new(true) });
     Ok(Some(buffer))
 }
 
 /// A struct whose deleter is called by the drop, once it is ours.
-struct Owned {
+pub(super) struct Owned {
     tensor: *mut DLManagedTensorVersioned,
     is_armed: AtomicBool,
 }
@@ -173,11 +222,11 @@ impl Drop for Owned {
     }
 }
 
-fn invalid(why: impl std::fmt::Display) -> Error {
+pub(super) fn invalid(why: impl std::fmt::Display) -> Error {
     Error::invalid_argument(format!("a DLPack tensor cannot be imported: {why}"))
 }
 
-fn unsupported(why: impl std::fmt::Display) -> Error {
+pub(super) fn unsupported(why: impl std::fmt::Display) -> Error {
     Error::unimplemented(format!("a DLPack tensor cannot be imported: {why}"))
 }
 
@@ -186,9 +235,11 @@ fn unsupported(why: impl std::fmt::Display) -> Error {
 /// # Safety
 /// `tensor.shape` and `tensor.strides` are null or point to `ndim` numbers.
 pub(crate) unsafe fn described(tensor: &DLTensor, flags: u64) -> StatusOr<(Shape, Option<HostArray>)> {
-    if ![device::CPU, device::CUDA_HOST, device::ROCM_HOST].contains(&tensor.device.device_type) {
+    if ![device::CPU, device::CUDA, device::CUDA_HOST, device::ROCM_HOST].contains(&tensor.device.device_type) {
         let kind = tensor.device.device_type;
-        return Err(unsupported(format!("its memory is of device type {kind}, not the host's (1, 3 or 11)")));
+        return Err(unsupported(format!(
+            "its memory is of device type {kind}, neither the host's (1, 3 or 11) nor that of a GPU of CUDA's (2)"
+        )));
     }
     let rank = match usize::try_from(tensor.ndim) {
         Ok(rank) if rank <= MAX_RANK => rank,

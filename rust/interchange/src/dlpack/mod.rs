@@ -1,8 +1,9 @@
 //! DLPack: arrays in the memory of this process, passed between libraries as pointers that know how to end themselves.
 //!
-//! Spoken is the versioned struct of DLPack 1 (`abi.rs`), for memory that the host reaches. A struct has one owner,
-//! which calls its deleter once, from any thread. `export.rs` makes one that holds an external reference to a buffer:
-//! the memory stays and is not donated until the deleter. `import.rs` makes a buffer of a foreign struct.
+//! Spoken is the versioned struct of DLPack 1 (`abi.rs`), for memory that the host reaches, and for that of NVIDIA's
+//! GPUs (`gpu.rs`). A struct has one owner, which calls its deleter once, from any thread. `export.rs` makes one that
+//! holds an external reference to a buffer: the memory stays and is not donated until the deleter. `import.rs` makes a
+//! buffer of a foreign struct.
 //!
 //! An array that is passed on does not change any more: ours are marked as read-only, and a foreign one must stay as it
 //! is until its deleter is called. Elements narrower than a byte are packed, unless the struct says that they are
@@ -12,6 +13,7 @@
 
 pub mod abi;
 mod export;
+mod gpu;
 pub(crate) mod import;
 #[cfg(test)]
 mod round_trip_tests;
@@ -22,7 +24,8 @@ use purlin_array::DType;
 
 use self::abi::{DLDataType, code};
 pub use self::export::DlpackTensor;
-pub use self::import::import_dlpack;
+pub use self::gpu::DlpackStream;
+pub use self::import::{import_dlpack, import_dlpack_behind};
 
 /// The code of each type of elements; its bits are the type's, its lanes 1.
 const CODES: [(DType, u8); 28] = [
