@@ -13,6 +13,7 @@ mod compile_cache;
 mod contexts;
 mod devices;
 mod entries;
+mod facts;
 mod graphs;
 mod heap;
 mod imports;
