@@ -20,6 +20,7 @@ mod driver;
 mod err;
 mod event_pool;
 mod facts;
+mod flow;
 mod gpu;
 mod graph;
 mod in_flight;

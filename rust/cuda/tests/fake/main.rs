@@ -14,6 +14,7 @@ mod contexts;
 mod devices;
 mod entries;
 mod facts;
+mod flows;
 mod graphs;
 mod heap;
 mod imports;

@@ -38,6 +38,7 @@ mod byte_source;
 mod commands;
 mod description;
 mod device_range;
+mod flow;
 mod gated;
 mod host_address;
 mod kernel;
@@ -60,6 +61,7 @@ pub use commands::{Command, CommandList, FillPattern, KernelCommand, Place, Touc
 pub use description::{AttributeValue, DeviceAttribute, DeviceDescription};
 pub use device_range::{Access, DeviceRange};
 pub(crate) use device_range::{Block, erased};
+pub use flow::{Choice, CommandFlow, FlowStep};
 pub(crate) use gated::Gated;
 pub use host_address::{HostDestination, HostSource};
 pub use kernel::{DeviceKernel, KernelCode, KernelImage, LaunchDimensions};
