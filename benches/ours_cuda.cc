@@ -1,5 +1,5 @@
-// Purlin's instructions for operations of the platform "cuda", on a driver that does nothing: the fake driver of tests in
-// its empty mode. Times on it would say nothing, so without it there are no rows; a GPU's are in rust/cuda/benches.
+// Purlin's instructions for operations of the platform "cuda", on a driver that does nothing: the fake driver of tests
+// in its empty mode. Times on it would say nothing, so without it there are no rows; a GPU's are in rust/cuda/benches.
 #include <cstdlib>
 #include <string>
 #include <string_view>
@@ -59,7 +59,8 @@ const Gpu& Get() {
     const purlin::MemorySpace space = Need(device.memory_space("device"));
     std::vector<purlin::RawBuffer> buffers;
     for (int i = 0; i < 4; ++i) buffers.push_back(Need(purlin::RawBuffer::Allocate(space, kBytes)));
-    const purlin::RawBuffer pinned = Need(purlin::RawBuffer::Allocate(Need(device.memory_space("pinned_host")), kBytes));
+    const purlin::RawBuffer pinned =
+        Need(purlin::RawBuffer::Allocate(Need(device.memory_space("pinned_host")), kBytes));
     return new Gpu{device, space, std::move(buffers), pinned, FourOperands(device)};
   }();
   return *made;

@@ -12,7 +12,7 @@ use std::ffi::{CStr, c_int};
 use std::ptr;
 use std::sync::Arc;
 
-use cudarc::driver::sys::{CUcontext, CUdevice, CUmemoryPool};
+use cudarc::driver::sys::{CUcontext, CUdevice, CUmemoryPool, CUuuid};
 use purlin_base::sync::Mutex;
 use purlin_base::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use purlin_base::{Error, StatusOr};
@@ -232,6 +232,14 @@ impl Gpu {
         }
         // SAFETY: as above.
         unsafe { CStr::from_ptr(name.as_ptr()) }.to_string_lossy().into_owned()
+    }
+
+    /// Sixteen bytes that no other GPU has.
+    pub(crate) fn uuid(&self) -> Option<[u8; 16]> {
+        let mut uuid = CUuuid { bytes: [0; 16] };
+        // SAFETY: the driver writes so many bytes.
+        let code = unsafe { (self.api().base.device_uuid)(&mut uuid, self.device) };
+        (code == 0).then(|| uuid.bytes.map(|byte| byte as u8))
     }
 
     /// The place on the bus, such as `0000:01:00.0`.

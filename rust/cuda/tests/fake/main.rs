@@ -14,6 +14,8 @@ mod contexts;
 mod devices;
 mod dlpack;
 mod entries;
+mod facts;
+mod flows;
 mod foreign;
 mod graphs;
 mod heap;
