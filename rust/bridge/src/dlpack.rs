@@ -97,6 +97,6 @@ unsafe fn dlpack_import_behind(
     error: &mut *const ffi::StatusRep,
 ) -> *const BufferRep {
     // SAFETY: the caller's promises.
-    let import = || unsafe { import_dlpack_behind(tensor.cast(), &space.0, DlpackStream::new(stream)?) };
-    give_array(guard(import), is_aliased, error)
+    let made = guard(|| unsafe { import_dlpack_behind(tensor.cast(), &space.0, DlpackStream::new(stream)?) });
+    give_array(made, is_aliased, error)
 }

@@ -51,16 +51,15 @@ impl DlpackStream {
             ))),
         }
     }
-}
 
-impl DlpackStream {
     /// # Errors
     /// `InvalidArgument`: it is a stream, and the memory is the host's.
     pub(super) fn check_is_none(self, space: &MemorySpace) -> Result<(), Error> {
         match self.0 {
             None => Ok(()),
             Some(stream) => Err(Error::invalid_argument(format!(
-                "{stream} is in no order with memory of the host, in {space}: DLPack has streams for memory of GPUs"
+                "{stream} cannot be put in order with memory of the host, to or from {space}: streams are for memory of \
+                 GPUs"
             ))),
         }
     }
