@@ -26,7 +26,7 @@ OpList CudaOps();
 /// buffers, which fill it, and programs, which have a pool of their own.
 inline std::vector<OpList> OwnOps() {
   return {EventOps(),   ValueOps(),  FutureOps(),    StdEventOps(), PoolOps(),
-          StdPoolOps(), BufferOps(), StdBufferOps(), ProgramOps(), CudaOps()};
+          StdPoolOps(), BufferOps(), StdBufferOps(), ProgramOps(),  CudaOps()};
 }
 
 #endif  // PURLIN_BENCHES_OURS_H_

@@ -8,7 +8,6 @@
 #include "need.h"
 #include "ours.h"
 #include "purlin/client.h"
-#include "purlin/event.h"
 #include "purlin/kernel.h"
 #include "purlin/kernel_loader_spec.h"
 #include "purlin/loaded_kernel.h"
@@ -17,7 +16,6 @@
 namespace {
 
 constexpr std::size_t kBytes = 4096;
-constexpr std::uint64_t kChain = 100;
 
 // A kernel with four addresses, which is never run.
 constexpr char kPtx[] = R"(.version 8.2
@@ -83,38 +81,10 @@ std::uint64_t LaunchAndWait(std::uint64_t count) {
   return 0;
 }
 
-// `count` is of launches.
-std::uint64_t LaunchChain(std::uint64_t count) {
-  for (std::uint64_t done = 0; done < count; done += kChain) {
-    purlin::Event last;
-    for (std::uint64_t i = 0; i < kChain; ++i) {
-      purlin::LaunchOptions options;
-      if (i > 0) options.dependencies = {&last, 1};
-      last = Need(Get().launch.Start(Get().buffers, options));
-    }
-    Need(last.Wait());
-  }
-  return 0;
-}
-
-// Up, a kernel, and down, by events.
-std::uint64_t UpKernelDown(std::uint64_t count) {
-  for (std::uint64_t i = 0; i < count; ++i) {
-    const purlin::Event up = Get().pinned.CopyTo(Get().buffers[0]);
-    purlin::LaunchOptions options;
-    options.dependencies = {&up, 1};
-    const purlin::Event ran = Need(Get().launch.Start(Get().buffers, options));
-    Need(Get().buffers[0].CopyTo(Get().pinned, {&ran, 1}).Wait());
-  }
-  return 0;
-}
-
 constexpr Op kOps[] = {
     {"cuda without a device: allocate and free 1 MiB", "purlin", 1000, AllocateAndFree, kOneThread},
     {"cuda without a device: copy 4 KiB up, waited for", "purlin", 1000, CopyUp, kOneThread},
     {"cuda without a device: launch with 4 ready buffers, waited for", "purlin", 1000, LaunchAndWait, kOneThread},
-    {"cuda without a device: 100 launches behind each other, each", "purlin", 10000, LaunchChain, kOneThread},
-    {"cuda without a device: up, kernel, down by events", "purlin", 1000, UpKernelDown, kOneThread},
 };
 
 }  // namespace

@@ -20,6 +20,7 @@ use purlin_device::backend::{Access, DeviceRange, Operation, Work};
 use crate::api::ResultCode;
 use crate::gpu::Gpu;
 use crate::in_flight::InFlight;
+use crate::memory::is_of_gpu;
 use crate::parts::Parts;
 use crate::pinned::Pinned;
 use crate::route::Route;
@@ -46,10 +47,6 @@ pub(crate) fn check_on_host(operation: &Operation) -> Result<(), Error> {
         ))),
         None => Ok(()),
     }
-}
-
-fn is_of_gpu(range: &DeviceRange) -> bool {
-    range.memory_kind() == "device"
 }
 
 /// An operation on memory of the host alone.
@@ -103,7 +100,7 @@ fn ends(operation: &Operation) -> [End; 2] {
 }
 
 /// Enqueues the operation behind `points`. Everything else that it waits for has happened.
-pub(crate) fn start(mut in_flight: InFlight, mut points: Vec<SyncPoint>) {
+pub(crate) fn start(mut in_flight: Box<InFlight>, mut points: Vec<SyncPoint>) {
     in_flight.add_former_uses(&mut points);
     if launch::device_of(in_flight.operation()).is_some() {
         let unit = Arc::clone(&in_flight.unit);
@@ -175,7 +172,7 @@ fn pinned(in_flight: &InFlight, address: usize, bytes: usize) -> Option<Pinned> 
 /// Enqueues all of an operation at once. `then` makes the operation's outcome of that of the work, and has what the
 /// work needs until it is over.
 pub(crate) fn enqueue(
-    mut in_flight: InFlight,
+    mut in_flight: Box<InFlight>,
     role: Role,
     points: &[SyncPoint],
     then: impl FnOnce(Result<(), Error>) -> Result<(), Error> + Send + 'static,
@@ -221,7 +218,7 @@ pub(crate) fn finish(unit: &crate::Unit, point: &SyncPoint, role: Role, caller_w
 }
 
 /// From one GPU to another, on a stream of the first.
-fn copy_to_peer(in_flight: InFlight, points: &[SyncPoint], from: u64, other: usize, to: u64, bytes: usize) {
+fn copy_to_peer(in_flight: Box<InFlight>, points: &[SyncPoint], from: u64, other: usize, to: u64, bytes: usize) {
     let there = in_flight.shared().unit(other).map(|unit| Arc::clone(&unit.gpu));
     let there = match there.and_then(|there| there.check_whole().map(|()| there)) {
         Ok(there) => there,

@@ -46,7 +46,7 @@ impl Rest {
 }
 
 /// Copies along `route`. Returns when all is over if its caller waits. The context is current.
-pub(crate) fn start(mut in_flight: InFlight, points: Vec<SyncPoint>, route: Route) {
+pub(crate) fn start(mut in_flight: Box<InFlight>, points: Vec<SyncPoint>, route: Route) {
     in_flight.ends_on_host();
     let rest = Rest { points, left: route.parts(), last: None };
     let download = Arc::new(Download {

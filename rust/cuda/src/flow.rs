@@ -50,7 +50,7 @@ struct Run {
 }
 
 /// Begins at the first step, behind `points`. The context is current.
-pub(crate) fn start(in_flight: InFlight, launch: Arc<dyn Launch>, addresses: Addresses, points: &[SyncPoint]) {
+pub(crate) fn start(in_flight: Box<InFlight>, launch: Arc<dyn Launch>, addresses: Addresses, points: &[SyncPoint]) {
     let Work::Launch { device, .. } = in_flight.operation().work() else {
         unreachable!("launch::device_of() has seen that it is a launch")
     };
@@ -71,7 +71,7 @@ pub(crate) fn start(in_flight: InFlight, launch: Arc<dyn Launch>, addresses: Add
 
 /// The context is current.
 fn begin(
-    mut in_flight: InFlight,
+    mut in_flight: Box<InFlight>,
     launch: Arc<dyn Launch>,
     addresses: Addresses,
     points: Vec<SyncPoint>,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use purlin_async::event::Part;
 use purlin_async::{Event, EventPromise, EventState, after_all, when_all};
 use purlin_base::{Error, SourceLocation};
-use purlin_device::backend::{Operation, OperationPromise, OperationRunner, Schedule};
+use purlin_device::backend::{Access, DeviceRange, Operation, OperationPromise, OperationRunner, Schedule};
 
 use crate::operation_name::OperationName;
 use crate::orders::{Known, Order, key};
@@ -54,7 +54,7 @@ impl InFlight {
 
     /// What it has to wait for, because earlier holders of its memory may not be over.
     pub(crate) fn add_former_uses(&self, points: &mut Vec<SyncPoint>) {
-        for (access, range) in self.operation().ranges() {
+        for (access, range) in touched(self.operation()) {
             if let Some((uses, bytes)) = memory::uses(range) {
                 uses.before(bytes, access, points);
             }
@@ -64,12 +64,13 @@ impl InFlight {
     /// All of it is enqueued before `point`: its memory of GPUs may have other holders, whose work comes behind that.
     pub(crate) fn release_memory(&mut self, point: &SyncPoint) {
         let Some(promise) = &mut self.promise else { return };
-        for (access, range) in promise.operation().ranges() {
+        for (access, range) in touched(promise.operation()) {
             if let Some((uses, bytes)) = memory::uses(range) {
                 uses.add(bytes, access, point);
             }
         }
-        promise.release_ranges(|range| memory::uses(range).is_some());
+        // Imported memory of a GPU is never released.
+        promise.release_ranges(memory::is_of_gpu);
     }
 
     /// What is told when all of it is enqueued.
@@ -78,7 +79,7 @@ impl InFlight {
     }
 
     /// It is over.
-    pub(crate) fn end(mut self, outcome: Result<(), Error>, ended_on: EndedOn) {
+    pub(crate) fn end(mut self: Box<Self>, outcome: Result<(), Error>, ended_on: EndedOn) {
         if outcome.is_ok() && !self.behind.is_empty() {
             // A wait for a GPU that breaks ends, too; what comes behind it was done with whatever was there.
             let behind = when_all(&std::mem::take(&mut self.behind));
@@ -103,7 +104,7 @@ impl InFlight {
     }
 
     /// Tells the event, and lets go of all that it had: maybe the last of the backend, whose end frees what that has.
-    fn complete(mut self, outcome: Result<(), Error>) {
+    fn complete(mut self: Box<Self>, outcome: Result<(), Error>) {
         // Before the event: its owner may free the memory afterwards.
         drop(self.pinned.take());
         if let Some(promise) = self.promise.take() {
@@ -118,6 +119,16 @@ impl InFlight {
             enqueued.set_ready();
         }
     }
+}
+
+/// What an operation touches. What is written is not said to be read besides, where few ranges are to be compared.
+fn touched(operation: &Operation) -> impl Iterator<Item = (Access, &DeviceRange)> {
+    const FEW: usize = 16;
+    let are_few = operation.ranges().nth(FEW).is_none();
+    operation.ranges().filter(move |(access, range)| {
+        let is_written = || operation.ranges().any(|(other, written)| other == Access::Write && written.is_same(range));
+        *access == Access::Write || !are_few || !is_written()
+    })
 }
 
 impl Drop for InFlight {
@@ -236,7 +247,8 @@ pub(crate) fn run(shared: &Arc<Shared>, unit: Arc<Unit>, operation: Operation, s
         false => Waits::of(shared, schedule.dependencies),
         true => Waits { before: schedule.dependencies.to_vec(), ..Waits::default() },
     };
-    let in_flight = InFlight {
+    // Moved as often as it goes on.
+    let in_flight = Box::new(InFlight {
         shared: Arc::clone(shared),
         unit,
         key: key(&event),
@@ -246,7 +258,7 @@ pub(crate) fn run(shared: &Arc<Shared>, unit: Arc<Unit>, operation: Operation, s
         behind: std::mem::take(&mut waits.behind),
         pinned: None,
         caller_waits: schedule.caller_waits && waits.before.is_empty(),
-    };
+    });
     if waits.before.is_empty() {
         copy::start(in_flight, waits.points);
         return event;
@@ -258,7 +270,7 @@ pub(crate) fn run(shared: &Arc<Shared>, unit: Arc<Unit>, operation: Operation, s
 }
 
 /// What it had to wait for before it could be enqueued has happened, or the client has ended.
-fn proceed(mut in_flight: InFlight, waits: Waits, all: &[Event], outcome: &Result<(), Error>) {
+fn proceed(mut in_flight: Box<InFlight>, waits: Waits, all: &[Event], outcome: &Result<(), Error>) {
     if let Err(error) = outcome {
         // An event of a dependency that has failed has the error that counts.
         let first = all.iter().find_map(Event::error);

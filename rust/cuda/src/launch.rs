@@ -34,7 +34,7 @@ pub(crate) fn device_of(operation: &Operation) -> Option<usize> {
 }
 
 /// Enqueues the commands behind `points`. The context is current.
-pub(crate) fn start(in_flight: InFlight, points: &[SyncPoint]) {
+pub(crate) fn start(in_flight: Box<InFlight>, points: &[SyncPoint]) {
     let Work::Launch { launch, device, stream, .. } = in_flight.operation().work() else {
         unreachable!("device_of() has seen that it is a launch")
     };

@@ -60,12 +60,14 @@ struct DeviceExtent {
     uses: Uses<SyncPoint>,
 }
 
+/// Whether it is memory of a GPU.
+pub(crate) fn is_of_gpu(range: &DeviceRange) -> bool {
+    range.memory_kind() == "device"
+}
+
 /// Where the uses of a GPU's memory are written down, and which of the bytes there are those of the range. `None` for
 /// memory of the host, and for imported memory, whose owner would not wait for what is enqueued.
 pub(crate) fn uses(range: &DeviceRange) -> Option<(&Uses<SyncPoint>, Range<usize>)> {
-    if range.memory_kind() != "device" {
-        return None;
-    }
     let (extent, begin) = range.place();
     let extent = (extent as &dyn Any).downcast_ref::<DeviceExtent>()?;
     match extent.how {

@@ -15,7 +15,7 @@ use crate::staging::{CHUNK_BYTES, Chunk, SLAB_BYTES};
 use crate::stream::{EndedOn, Role, SyncPoint};
 
 /// Enqueues the copy behind `points`, once there is a chunk. The context is current.
-pub(crate) fn start(mut in_flight: InFlight, points: Vec<SyncPoint>, from: u64, to: u64, bytes: usize) {
+pub(crate) fn start(mut in_flight: Box<InFlight>, points: Vec<SyncPoint>, from: u64, to: u64, bytes: usize) {
     let staging = Arc::clone(&in_flight.unit.staging);
     match staging.take(bytes) {
         Ok(Some(chunk)) => copy_through(chunk, in_flight, &points, from, to, bytes),
@@ -31,7 +31,7 @@ pub(crate) fn start(mut in_flight: InFlight, points: Vec<SyncPoint>, from: u64, 
     }
 }
 
-fn copy_through(chunk: Chunk, in_flight: InFlight, points: &[SyncPoint], from: u64, to: u64, bytes: usize) {
+fn copy_through(chunk: Chunk, in_flight: Box<InFlight>, points: &[SyncPoint], from: u64, to: u64, bytes: usize) {
     let (base, between) = (&in_flight.unit.gpu.api().base, chunk.address().cast());
     let end = move |outcome| {
         drop(chunk);

@@ -21,7 +21,7 @@ pub(crate) struct Parts(Mutex<State>);
 
 struct State {
     /// `None` once it has ended, and while its memory is being released.
-    in_flight: Option<InFlight>,
+    in_flight: Option<Box<InFlight>>,
     /// Those that are not over.
     left: usize,
     failed: Option<Error>,
@@ -32,7 +32,7 @@ struct State {
 
 impl Parts {
     /// The operation has one part: to enqueue the others.
-    pub(crate) fn of(in_flight: InFlight) -> Arc<Self> {
+    pub(crate) fn of(in_flight: Box<InFlight>) -> Arc<Self> {
         // Others may have the event of a launch.
         let is_awaited = in_flight.caller_waits && !matches!(in_flight.operation().work(), Work::Launch { .. });
         let state = State { in_flight: Some(in_flight), left: 1, failed: None, is_awaited, sleeper: None };

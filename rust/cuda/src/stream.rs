@@ -39,10 +39,16 @@ pub(crate) const NON_BLOCKING: u32 = 1;
 pub(crate) struct SyncPoint {
     gpu: Arc<Gpu>,
     of: Of,
+    submitted: Arc<Submitted>,
+}
+
+/// What does not change about a submission.
+struct Submitted {
     number: u64,
     /// Among those of all streams of the GPU.
-    submission: u64,
-    event: Arc<Recorded>,
+    number_of_gpu: u64,
+    /// Recorded behind it.
+    event: Recorded,
     /// What its stream was behind.
     known: Known,
 }
@@ -66,7 +72,7 @@ impl Of {
 impl SyncPoint {
     /// Its number on its stream.
     pub(crate) fn number(&self) -> u64 {
-        self.number
+        self.submitted.number
     }
 
     /// Its stream, by its name, and the number of its device.
@@ -95,7 +101,7 @@ impl SyncPoint {
             return Ok(());
         }
         // SAFETY: the event stays while this point does, and the caller's promise is that the stream is there.
-        match unsafe { (self.gpu.api().base.wait_event)(theirs, self.event.handle(), 0) } {
+        match unsafe { (self.gpu.api().base.wait_event)(theirs, self.submitted.event.handle(), 0) } {
             0 => Ok(()),
             code => Err(code),
         }
@@ -109,11 +115,11 @@ impl SyncPoint {
 
 impl Point for SyncPoint {
     fn is_over(&self) -> bool {
-        self.stream().is_over(self.number)
+        self.stream().is_over(self.number())
     }
 
     fn covers(&self, other: &Self) -> bool {
-        Arc::ptr_eq(&self.gpu, &other.gpu) && self.of.line() == other.of.line() && self.number >= other.number
+        Arc::ptr_eq(&self.gpu, &other.gpu) && self.of.line() == other.of.line() && self.number() >= other.number()
     }
 }
 
@@ -159,11 +165,10 @@ pub(crate) struct Pending {
     pub(crate) count: usize,
 }
 
-/// What is to be submitted.
+/// What is to be submitted, with an event that is recorded behind it.
 struct Submission {
     name: OperationName,
-    /// Recorded behind it.
-    event: Arc<Recorded>,
+    event: Recorded,
     end: End,
     /// If a trace wants it.
     traced: Option<Traced>,
@@ -177,12 +182,10 @@ struct Traced {
 }
 
 struct Record {
-    number: u64,
-    /// Among those of all streams of the GPU.
-    number_of_gpu: u64,
-    submission: Submission,
-    /// What it is behind.
-    known: Known,
+    submitted: Arc<Submitted>,
+    name: OperationName,
+    end: End,
+    traced: Option<Traced>,
 }
 
 /// See the module.
@@ -255,7 +258,7 @@ impl Stream {
             return refuse(error, end);
         }
         let event = match gpu.events.take() {
-            Ok(event) => Arc::new(event),
+            Ok(event) => event,
             Err(code) => return refuse(gpu.failed(code, &order.name.to_string()), end),
         };
         let Order { role, bytes, .. } = order;
@@ -282,7 +285,7 @@ impl Stream {
         error: impl Fn(ResultCode) -> Error,
         end: End,
     ) -> StatusOr<SyncPoint> {
-        let event = Arc::new(gpu.events.take().map_err(&error)?);
+        let event = gpu.events.take().map_err(&error)?;
         let submission = Submission { name: name.clone(), event, end, traced: None };
         let submitted = side_stream.stream().enqueue(gpu, Of::Side(Arc::clone(side_stream)), &[], submission, work);
         submitted.map_err(|(refused, _end)| error(refused.code))
@@ -294,29 +297,29 @@ impl Stream {
         gpu: &Arc<Gpu>,
         of: Of,
         waits: &'a [SyncPoint],
-        mut submission: Submission,
+        submission: Submission,
         work: impl FnOnce(CUstream) -> ResultCode,
     ) -> Result<SyncPoint, (Refused<'a>, End)> {
         let mut queue = self.queue.lock();
         if let Err(refused) = self.come_after(&mut queue, gpu, of.line(), waits) {
             return Err((refused, submission.end));
         }
-        let traced = submission.traced.take().filter(|traced| traced.times.begin(gpu, self.stream));
-        let event = Arc::clone(&submission.event);
+        let Submission { name, event, end, traced } = submission;
+        let traced = traced.filter(|traced| traced.times.begin(gpu, self.stream));
         let mut code = work(self.stream);
-        submission.traced = traced.filter(|traced| traced.times.end(gpu, self.stream));
+        let traced = traced.filter(|traced| traced.times.end(gpu, self.stream));
         if code == 0 {
             // SAFETY: both handles are the driver's, and stay while this point and this GPU do.
             code = unsafe { (gpu.api().base.record_event)(event.handle(), self.stream) };
         }
         if code != 0 {
-            return Err((Refused { code, with: None }, submission.end));
+            return Err((Refused { code, with: None }, end));
         }
         queue.last += 1;
-        let (number, number_of_gpu) = (queue.last, gpu.next_submission());
-        let known = queue.known.clone();
-        queue.records.push_back(Record { number, number_of_gpu, submission, known: known.clone() });
-        Ok(SyncPoint { gpu: Arc::clone(gpu), of, number, submission: number_of_gpu, event, known })
+        let (number, number_of_gpu, known) = (queue.last, gpu.next_submission(), queue.known.clone());
+        let submitted = Arc::new(Submitted { number, number_of_gpu, event, known });
+        queue.records.push_back(Record { submitted: Arc::clone(&submitted), name, end, traced });
+        Ok(SyncPoint { gpu: Arc::clone(gpu), of, submitted })
     }
 
     /// Has what is enqueued from now on come after `waits`. The stream is `line`, and its lock is held.
@@ -330,18 +333,18 @@ impl Stream {
         let is_here = |wait: &SyncPoint| Arc::ptr_eq(&wait.gpu, gpu) && wait.of.line() == line;
         let mut waits: Vec<&SyncPoint> = waits.iter().filter(|wait| !is_here(wait)).collect();
         // The youngest first, which may be behind older ones.
-        waits.sort_unstable_by_key(|wait| Reverse(wait.submission));
+        waits.sort_unstable_by_key(|wait| Reverse(wait.submitted.number_of_gpu));
         for wait in waits {
             let other = wait.place();
-            if wait.is_over() || queue.known.has(other, wait.number) {
+            if wait.is_over() || queue.known.has(other, wait.number()) {
                 continue;
             }
             // SAFETY: both handles are the driver's, and stay while this point and this GPU do.
-            let code = unsafe { (gpu.api().base.wait_event)(self.stream, wait.event.handle(), 0) };
+            let code = unsafe { (gpu.api().base.wait_event)(self.stream, wait.submitted.event.handle(), 0) };
             if code != 0 {
                 return Err(Refused { code, with: Some(&wait.gpu) });
             }
-            queue.known.learn(other, wait.number, &wait.known);
+            queue.known.learn(other, wait.number(), &wait.submitted.known);
         }
         Ok(())
     }
@@ -388,14 +391,14 @@ impl Stream {
     /// What is in flight here; `None` if nothing is.
     pub(crate) fn pending(&self) -> Option<Pending> {
         let queue = self.queue.lock();
-        let Record { number, submission, known, .. } = queue.records.front()?;
-        let (number, name, known) = (*number, submission.name.clone(), known.clone());
-        Some(Pending { number, name, known, count: queue.records.len() })
+        let Record { submitted, name, .. } = queue.records.front()?;
+        let (number, known) = (submitted.number, submitted.known.clone());
+        Some(Pending { number, name: name.clone(), known, count: queue.records.len() })
     }
 
     /// What is oldest in flight here, and its number among the submissions of the GPU.
     pub(crate) fn oldest(&self) -> Option<(u64, OperationName)> {
-        self.queue.lock().records.front().map(|record| (record.number_of_gpu, record.submission.name.clone()))
+        self.queue.lock().records.front().map(|record| (record.submitted.number_of_gpu, record.name.clone()))
     }
 
     /// The driver's handle, for what needs no number.
@@ -413,11 +416,11 @@ impl Stream {
     pub(crate) fn look(&self, gpu: &Gpu, own: Option<u64>) -> bool {
         let mut queue = self.queue.lock();
         let Some(oldest) = queue.records.front() else { return false };
-        let number = oldest.number;
+        let number = oldest.submitted.number;
         let mut outcome = gpu.check_whole();
         if outcome.is_ok() {
             // SAFETY: the handle is the driver's, and the record keeps it.
-            match unsafe { (gpu.api().base.query_event)(oldest.submission.event.handle()) } {
+            match unsafe { (gpu.api().base.query_event)(oldest.submitted.event.handle()) } {
                 0 => queue.refusals = 0,
                 err::NOT_READY => return false,
                 code => {
@@ -430,24 +433,23 @@ impl Stream {
                         Err(error) => outcome = Err(error),
                     }
                     queue = self.queue.lock();
-                    if queue.records.front().is_none_or(|oldest| oldest.number != number) {
+                    if queue.records.front().is_none_or(|oldest| oldest.submitted.number != number) {
                         // Another thread has ended it meanwhile.
                         return true;
                     }
                 }
             }
         }
-        let Some(Record { number, submission, .. }) = queue.records.pop_front() else { return false };
+        let Some(Record { submitted, name, end, traced }) = queue.records.pop_front() else { return false };
         if outcome.is_ok() {
             // Release: see is_over().
             self.completed.store(number, Ordering::Release);
         }
         drop(queue);
-        let Submission { name, event, end, traced } = submission;
         if let Some(Traced { times, role, bytes }) = traced.filter(|_| outcome.is_ok()) {
             gpu.tracer.tell(gpu, role, &name, bytes, &times);
         }
-        drop((event, name));
+        drop((submitted, name));
         end(outcome, if own == Some(number) { EndedOn::Caller } else { EndedOn::Poller });
         true
     }

@@ -54,7 +54,7 @@ struct Progress {
 
 /// Copies along `route`. A small copy is enqueued here; the host's part of a larger one are tasks of the client's
 /// runner, and this thread's work if its caller waits. The context is current.
-pub(crate) fn start(mut in_flight: InFlight, points: Vec<SyncPoint>, route: Route) {
+pub(crate) fn start(mut in_flight: Box<InFlight>, points: Vec<SyncPoint>, route: Route) {
     let (caller_waits, left) = (in_flight.caller_waits, route.parts());
     let fillers = left.len().min(FILLERS);
     let is_small = route.bytes() <= SLAB_BYTES;

@@ -50,6 +50,10 @@ impl<P: Point> Uses<P> {
     pub(crate) fn add(&self, bytes: Range<usize>, access: Access, point: &P) {
         let mut segments = self.0.lock();
         let segments = &mut *segments;
+        // Most are used again as they were.
+        if let Some(same) = segments.by_begin.get_mut(&bytes.start).filter(|segment| segment.end == bytes.end) {
+            return same.add(access, point);
+        }
         segments.split(bytes.start);
         segments.split(bytes.end);
         let mut at = bytes.start;
@@ -73,14 +77,14 @@ impl<P: Point> Uses<P> {
     /// Adds to `points` what an access to these bytes has to wait for.
     pub(crate) fn before(&self, bytes: Range<usize>, access: Access, points: &mut Vec<P>) {
         let segments = self.0.lock();
+        // Most are used again as they were.
+        if let Some(same) = segments.by_begin.get(&bytes.start).filter(|segment| segment.end >= bytes.end) {
+            return same.before(access, points);
+        }
         // The last that begins before these bytes may reach into them.
         let first = segments.by_begin.range(..bytes.start).next_back().map_or(bytes.start, |(begin, _)| *begin);
         for (_, segment) in segments.by_begin.range(first..bytes.end).filter(|(_, segment)| segment.end > bytes.start) {
-            for (earlier, point) in &segment.uses {
-                if access.conflicts_with(*earlier) && !point.is_over() {
-                    wait_for(points, point);
-                }
-            }
+            segment.before(access, points);
         }
     }
 
@@ -102,6 +106,14 @@ fn wait_for<P: Point>(points: &mut Vec<P>, point: &P) {
 }
 
 impl<P: Point> Segment<P> {
+    fn before(&self, access: Access, points: &mut Vec<P>) {
+        for (earlier, point) in &self.uses {
+            if access.conflicts_with(*earlier) && !point.is_over() {
+                wait_for(points, point);
+            }
+        }
+    }
+
     fn add(&mut self, mut access: Access, point: &P) {
         self.uses.retain(|(earlier, other)| {
             let is_covered = point.covers(other);

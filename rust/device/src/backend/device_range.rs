@@ -102,6 +102,12 @@ impl DeviceRange {
         self.range.size_bytes()
     }
 
+    /// Whether it is the same bytes of the same block.
+    #[must_use]
+    pub fn is_same(&self, other: &Self) -> bool {
+        self.range == other.range && PinnedArc::ptr_eq(&self.block, &other.block)
+    }
+
     /// Whether somebody else owns the memory. Only after the operation's dependencies.
     pub(super) fn is_foreign(&self) -> bool {
         self.block.is_foreign()
