@@ -132,8 +132,10 @@ fn nobody_waits_while_a_loop_goes_on_and_what_comes_behind_it_does() {
     process::run(name, &Options::default(), || {
         Session::with(1, |session| {
             let program = load(queue_loop().build().unwrap(), &session.client.devices()).unwrap();
-            let argument = array(&session.client, &queue(3)).unwrap();
+            let source = array(&session.client, &queue(3)).unwrap();
+            outcome(&source.ready_event()).unwrap();
             let held = Held::new(&session.driver);
+            let argument = source.copy_to_device(&session.client.devices()[0]).unwrap();
             let runs: Vec<_> = (0..4)
                 .map(|stream| {
                     let options = ExecuteOptions { execution_stream_id: stream, ..Default::default() };
