@@ -205,6 +205,23 @@ fn branches_are_those_that_bytes_of_the_gpu_choose() {
 }
 
 #[test]
+fn a_branch_is_chosen_behind_what_its_run_waits_for() {
+    process::run("flows::a_branch_is_chosen_behind_what_its_run_waits_for", &Options::default(), || {
+        Session::with(1, |session| {
+            let devices = session.client.devices();
+            let program = load(branches(4, Branch::Index), &devices).unwrap();
+            let source = array(&session.client, &2_i32.to_ne_bytes()).unwrap();
+            outcome(&source.ready_event()).unwrap();
+            let held = Held::new(&session.driver);
+            let argument = source.copy_to_device(&devices[0]).unwrap();
+            let execution = program.execute(&[argument], &ExecuteOptions::default()).unwrap();
+            drop(held);
+            assert_eq!(execution.outputs[0].to_vec::<u8>().unwrap(), [2]);
+        });
+    });
+}
+
+#[test]
 fn loops_and_branches_are_nested_as_programs_have_them() {
     process::run("flows::loops_and_branches_are_nested_as_programs_have_them", &Options::default(), || {
         Session::with(1, |session| {
