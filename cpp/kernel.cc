@@ -1,5 +1,6 @@
 #include "purlin/kernel.h"
 
+#include <cstdint>
 #include <string>
 #include <utility>
 
@@ -8,6 +9,7 @@
 #include "cpp/internal/functions.h"
 #include "cpp/internal/handle.h"
 #include "cpp/internal/keep.h"
+#include "cpp/internal/kernel_loader_spec.h"
 #include "purlin-bridge/src/kernel.rs.h"
 
 namespace purlin {
@@ -23,6 +25,14 @@ Kernel Kernel::Native(std::string_view name, KernelFunction function, std::share
 
 Kernel Kernel::FromClosureRaw(std::string_view name, internal::KernelCallback closure) {
   return Kernel(internal::purlin_kernel_from_closure(internal::ToBytes(name), &closure));
+}
+
+StatusOr<Kernel> Kernel::OfDevice(const KernelLoaderSpec& spec, KernelDim3 block, std::uint32_t shared_memory_bytes) {
+  const internal::LoaderSpecWords words(spec);
+  const internal::StatusRep* error = nullptr;
+  const internal::KernelRep* rep =
+      internal::purlin_kernel_of_device(&words.raw(), block.x, block.y, block.z, shared_memory_bytes, &error);
+  return internal::ToStatusOr<Kernel>(rep, error);
 }
 
 Kernel::Kernel(const Kernel& other) noexcept : Handle(internal::Shared<ffi::kernel_retain>(other.rep_)) {}

@@ -1,32 +1,17 @@
 #include "purlin/loaded_kernel.h"
 
 #include <string>
-#include <utility>
-#include <vector>
 
-#include "cpp/internal/bytes.h"
 #include "cpp/internal/convert.h"
 #include "cpp/internal/functions.h"
 #include "cpp/internal/gone.h"
 #include "cpp/internal/handle.h"
-#include "cpp/internal/keep.h"
+#include "cpp/internal/kernel_loader_spec.h"
 #include "purlin-bridge/src/loaded_kernel.rs.h"
 
 namespace purlin {
 inline namespace v0 {
 namespace {
-
-/// Borrows from `spec`.
-std::vector<internal::RawKernelArgument> ToRust(const KernelArgsPackingSpec& packing) {
-  std::vector<internal::RawKernelArgument> arguments;
-  arguments.reserve(packing.arguments.size());
-  for (const KernelArgPackingSpec& argument : packing.arguments) {
-    arguments.push_back({{reinterpret_cast<const char*>(argument.bytes.data()), argument.bytes.size()},
-                         argument.relocations.data(),
-                         argument.relocations.size()});
-  }
-  return arguments;
-}
 
 /// Borrows from `options`. Rust knows the first version's size, so that no field of that one needs a look at
 /// struct_size before it is read.
@@ -47,21 +32,9 @@ internal::RawLaunchOptions ToRust(const LaunchOptions& options) noexcept {
 StatusOr<LoadedKernel> LoadedKernel::Load(const Device& device, const KernelLoaderSpec& spec) {
   if (device.rep() == nullptr) return internal::Gone("Device");
 
-  std::vector<internal::RawKernelArgument> arguments;
-  if (spec.packing.has_value()) arguments = ToRust(*spec.packing);
-  internal::Callback keeps;
-  if (spec.owner != nullptr) keeps = internal::Keep(spec.owner);
-  const internal::RawKernelLoaderSpec raw = {static_cast<std::int32_t>(spec.payload),
-                                             internal::ToBytes(spec.code),
-                                             spec.address,
-                                             spec.owner == nullptr ? nullptr : &keeps,
-                                             internal::ToBytes(spec.kernel_name),
-                                             spec.arity,
-                                             spec.packing.has_value(),
-                                             arguments.data(),
-                                             arguments.size()};
+  const internal::LoaderSpecWords words(spec);
   const internal::StatusRep* error = nullptr;
-  const internal::LoadedKernelRep* rep = internal::purlin_loaded_kernel_load(device.rep(), &raw, &error);
+  const internal::LoadedKernelRep* rep = internal::purlin_loaded_kernel_load(device.rep(), &words.raw(), &error);
   return internal::ToStatusOr<LoadedKernel>(rep, error);
 }
 

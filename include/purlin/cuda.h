@@ -14,6 +14,9 @@
 // ```
 //
 // ```cpp
+// #include "purlin/executable.h"
+// #include "purlin/program.h"
+//
 // purlin::StatusOr<purlin::KernelLoaderSpec> Twice() {
 //   purlin::KernelSource source;
 //   source.name = "twice.cu";
@@ -22,6 +25,19 @@
 //   const purlin::StatusOr<purlin::Ptx> ptx = purlin::CompileKernelSource(source);
 //   if (!ptx.ok()) return ptx.status();  // the source's error and the compiler's log, or: there is no nvrtc
 //   return ptx->LoaderSpec("twice", 1);  // for LoadedKernel::Load
+// }
+//
+// // `step` on 256 numbers in place, 20 times: a graph.
+// purlin::StatusOr<purlin::LoadedExecutable> Steps(const purlin::Device& gpu, const purlin::KernelLoaderSpec& step) {
+//   const purlin::StatusOr<purlin::Kernel> kernel = purlin::Kernel::OfDevice(step, {256, 1, 1});
+//   if (!kernel.ok()) return kernel.status();
+//   purlin::ProgramBuilder graph("steps");
+//   const purlin::ArraySpec numbers(purlin::Shape(purlin::DType::kF32, {256}));
+//   const purlin::Operand x = purlin::Operand::ReadWrite(graph.AddDonatedParameter(numbers));
+//   for (int i = 0; i < 20; ++i) graph.AddKernel(*kernel, {x});
+//   const purlin::StatusOr<purlin::Program> program = std::move(graph).Build();
+//   if (!program.ok()) return program.status();
+//   return purlin::LoadedExecutable::Load(purlin::Executable(*program), {gpu});  // what cannot be recorded is named
 // }
 // ```
 //
@@ -48,6 +64,14 @@
 // - `registers_per_block_limit`, `registers_per_core_limit` (integers): registers of 4 bytes.
 // - `shared_memory_per_block`, `shared_memory_per_block_optin`, `shared_memory_per_core` (integers): bytes of a block,
 //   of one that asks for more, as LoadedKernel does where it is needed, and of a core.
+//
+// **Graphs.** A sequence of kernels, copies and fills that is recorded once is a program (program.h) of kernels of the
+// GPU (Kernel::OfDevice). LoadedExecutable::Load names the command that cannot be recorded, such as a closure. A run is
+// one operation, with holds and events as any other. From the second run on, five or more commands in a row are a graph
+// of the driver's: while the addresses of arguments, results and temporaries stay, as with donated arguments and given
+// results, a run is one launch of it. Where they change, the graph is recorded anew and the executable one updated;
+// where that is so for more than half of the runs, or the driver refuses it, the commands are enqueued one by one.
+// Loops and conditionals that bytes of the GPU decide are between graphs: docs/programs.md.
 //
 // Any thread may call every function. When memory is so short that small allocations fail, the process ends:
 // SECURITY.md, "When memory is short".

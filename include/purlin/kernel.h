@@ -1,4 +1,5 @@
-// Purlin: the code of a program's commands: native functions that take XLA:CPU's call frame, and C++ closures.
+// Purlin: the code of a program's commands: native functions that take XLA:CPU's call frame, C++ closures, and kernels
+// of GPUs.
 //
 // ```cpp
 // const purlin::Kernel add_one = purlin::Kernel::FromClosure("add_one", [](const purlin::KernelCall& call) {
@@ -10,9 +11,9 @@
 // });
 // ```
 //
-// A command of a program (program.h) calls its kernel once for each workgroup of its grid, with the operands of the
-// command in their order. Any thread may run it, and several runs call it on several threads at once. On x86-64, the
-// thread treats denormal floating-point numbers as zero during the call.
+// A command of a program (program.h) calls a kernel of the host once for each workgroup of its grid, with the operands
+// of the command in their order. Any thread may run it, and several runs call it on several threads at once. On x86-64,
+// the thread treats denormal floating-point numbers as zero during the call.
 //
 // When memory is so short that small allocations fail, the process ends: SECURITY.md, "When memory is short".
 #ifndef PURLIN_KERNEL_H_
@@ -35,6 +36,7 @@
 #include "purlin/internal/kernel_callback.h"
 #include "purlin/span.h"
 #include "purlin/status.h"
+#include "purlin/status_or.h"
 #include "purlin/version.h"
 
 namespace purlin {
@@ -42,6 +44,8 @@ inline namespace v0 {
 namespace internal {
 struct KernelRep;
 }  // namespace internal
+
+struct KernelLoaderSpec;
 
 /// A position in a grid of workgroups, or its size, in the layout of XLA:CPU.
 struct KernelDim3 {
@@ -150,6 +154,18 @@ class Kernel final : public internal::Handle<Kernel, const internal::KernelRep> 
     return FromClosureRaw(name, {new Closure(std::forward<F>(closure)), call,
                                  [](void* data) noexcept { delete static_cast<Closure*>(data); }});
   }
+
+  /// A kernel of a GPU (kernel_loader_spec.h), which LoadedExecutable::Load loads for each device. The workgroups of
+  /// its command are the blocks of its grid, `block` the threads of each block, and `shared_memory_bytes` their dynamic
+  /// shared memory. The addresses that the description's packing names are those of the command's operands, in their
+  /// order. All commands of a program with such a kernel are the device's; where kernels are functions of the host,
+  /// LoadedExecutable::Load refuses it with kUnimplemented. Never blocks.
+  ///
+  /// kInvalidArgument: the name or the code is empty, has a zero byte before its end, or is not UTF-8; the address is
+  /// null; a relocation outside of its argument; more than 2^32 - 1 threads in one dimension. What else is wrong with
+  /// code and dimensions, LoadedExecutable::Load says.
+  PURLIN_API static StatusOr<Kernel> OfDevice(const KernelLoaderSpec& spec, KernelDim3 block,
+                                              std::uint32_t shared_memory_bytes = 0);
 
   /// Shares the code.
   PURLIN_API Kernel(const Kernel& other) noexcept;

@@ -23,7 +23,7 @@
 // its place, the operand and the numbers. Its rules: every slice lies in its allocation; bytes that a command reads
 // were written before on every path, and results are written on every path; no command writes a byte through two
 // operands, or writes a constant, or a parameter that is not donated; sizes match the shapes; no thread is needed but
-// the run's.
+// the run's. On GPUs a program of their kernels is a graph of the driver's (cuda.h).
 //
 // When memory is so short that small allocations fail, the process ends: SECURITY.md, "When memory is short".
 #ifndef PURLIN_PROGRAM_H_

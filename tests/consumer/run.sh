@@ -182,7 +182,7 @@ features)
     -DPURLIN_XLA_CPU=OFF -DPURLIN_CARGO_TARGET_DIR="${CARGO_TARGET_DIR:-$work/build/cargo}"
   "$CMAKE" --build "$work/build"
   "$CMAKE" --install "$work/build" --prefix "$work/prefix" >/dev/null
-  for header in cuda.h dlpack.h npy.h safetensors.h xla_cpu.h xla_ffi_host.h adapters/pjrt_abi.h adapters/pjrt_tables.h; do
+  for header in compile_cache.h cuda.h dlpack.h npy.h safetensors.h xla_cpu.h xla_ffi_host.h adapters/pjrt_abi.h adapters/pjrt_tables.h; do
     [[ ! -e $work/prefix/include/purlin/$header ]] || fail "$header is installed, and what it declares is left out"
   done
   # shellcheck disable=SC2086  # warnings are words

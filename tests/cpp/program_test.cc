@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "program_fixture.h"
+#include "purlin/kernel_loader_spec.h"
 
 namespace purlin {
 namespace {
@@ -242,6 +243,34 @@ TEST_F(ProgramTest, ANativeKernelGetsXlasFrame) {
   EXPECT_TRUE(IsInternal(status)) << status;
   EXPECT_TRUE(Contains(status.message(), "command 0 (kernel 'native') of 'native': the kernel answered an error"))
       << status;
+}
+
+TEST_F(ProgramTest, KernelsOfDevicesAreRefusedWhereTheHostExecutes) {
+  const auto owner = std::make_shared<int>(7);
+  {
+    const KernelLoaderSpec spec = KernelLoaderSpec::Ptx(".version 8.0", "scale", 1);
+    const Kernel kernel = Kernel::OfDevice(spec, {32, 1, 1}, 64).value();
+    EXPECT_EQ(kernel.name(), "scale");
+    ProgramBuilder builder("scaled");
+    builder.AddKernel(kernel, {Operand::ReadWrite(builder.AddDonatedParameter(U8(4)))});
+    const Program program = std::move(builder).Build().value();
+    const Status refused = LoadedExecutable::Load(Executable(program), {client_.devices()[0]}).status();
+    EXPECT_TRUE(IsUnimplemented(refused)) << refused;
+    EXPECT_TRUE(Contains(refused.message(), "'scaled' cannot be loaded: it has kernels of devices")) << refused;
+  }
+  const auto refused = [](const KernelLoaderSpec& spec, KernelDim3 block, std::string_view part) {
+    const Status status = Kernel::OfDevice(spec, block).status();
+    EXPECT_TRUE(IsInvalidArgument(status)) << status;
+    EXPECT_TRUE(Contains(status.message(), part)) << status;
+  };
+  refused(KernelLoaderSpec::Ptx("", "scale", 1), {}, "empty ptx");
+  refused(KernelLoaderSpec::Ptx(".version 8.0", "", 1), {}, "name");
+  refused(KernelLoaderSpec::Ptx(".version 8.0", "\xff", 1), {}, "not UTF-8");
+  const std::uint64_t many = std::uint64_t{1} << 32;
+  refused(KernelLoaderSpec::Ptx(".version 8.0", "scale", 1), {1, many, 1}, "a block of 'scale' has no 4294967296");
+  // What it keeps goes with what is refused.
+  refused(KernelLoaderSpec::Symbol(nullptr, "scale", 1, owner), {}, "the address of the kernel 'scale' is null");
+  EXPECT_EQ(owner.use_count(), 1);
 }
 
 TEST_F(ProgramTest, TheOwnerOfNativeCodeLivesAsLongAsTheCode) {

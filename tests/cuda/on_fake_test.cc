@@ -16,6 +16,7 @@
 #include <string>
 #include <string_view>
 #include <thread>
+#include <tuple>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -28,11 +29,15 @@
 #include "purlin/dlpack.h"
 #include "purlin/dtype.h"
 #include "purlin/event.h"
+#include "purlin/executable.h"
 #include "purlin/executor.h"
 #include "purlin/future.h"
 #include "purlin/host_buffer.h"
 #include "purlin/inline_executor.h"
+#include "purlin/kernel.h"
+#include "purlin/kernel_loader_spec.h"
 #include "purlin/loaded_kernel.h"
+#include "purlin/program.h"
 #include "purlin/raw_buffer.h"
 #include "purlin/status.h"
 
@@ -194,6 +199,128 @@ TEST(CudaTest, AKernelRunsBetweenCopiesByEventsAlone) {
   const Status status = to.CopyToHost(received.data(), 0, kBytes, {*done}).Wait();
   ASSERT_TRUE(status.ok()) << status;
   for (std::uint32_t i = 0; i < kCount; ++i) ASSERT_EQ(received[i], 2 * (i + 1) + 7) << i;
+}
+
+/// A function of the fake driver's, or null: NVIDIA's has none.
+template <typename F>
+F OfFakeDriver(const char* name) {
+  return reinterpret_cast<F>(dlsym(dlopen("libcuda.so.1", RTLD_NOW), name));
+}
+
+/// How often that entry point was called since the last reset.
+std::uint64_t Calls(const char* entry) {
+  return OfFakeDriver<std::uint64_t (*)(const char*)>("purlin_fakecuda_calls")(entry);
+}
+
+/// words[i] = 2 * words[i] + 1, for count words in place.
+StatusOr<Kernel> TwicePlusOne(std::uint32_t count) {
+  KernelArgsPackingSpec packing;
+  packing.PushAddress(0).PushAddress(0).PushConstant(std::uint32_t{1}).PushConstant(count);
+  return Kernel::OfDevice(KernelLoaderSpec::Ptx(kTwicePlus, "twice_plus", 4).WithPacking(packing), {256, 1, 1});
+}
+
+TEST(CudaTest, AProgramThatRunsAgainIsOneLaunchOfAGraph) {
+  StatusOr<Client> client = Create(1);
+  ASSERT_TRUE(client.ok()) << client.status();
+  const Device device = client->devices()[0];
+  constexpr std::uint32_t kCount = 1000;
+  const StatusOr<Kernel> kernel = TwicePlusOne(kCount);
+  ASSERT_TRUE(kernel.ok()) << kernel.status();
+  EXPECT_EQ(kernel->name(), "twice_plus");
+  ProgramBuilder graph("graph");
+  const Slice words = graph.AddDonatedParameter(ArraySpec(Shape(DType::kU32, {kCount})));
+  for (int i = 0; i < 20; ++i) graph.AddKernel(*kernel, {Operand::ReadWrite(words)}, {4, 1, 1});
+  const StatusOr<Program> program = std::move(graph).Build();
+  ASSERT_TRUE(program.ok()) << program.status();
+  const StatusOr<LoadedExecutable> loaded = LoadedExecutable::Load(Executable(*program), {device});
+  ASSERT_TRUE(loaded.ok()) << loaded.status();
+
+  std::vector<std::uint32_t> values(kCount);
+  std::iota(values.begin(), values.end(), std::uint32_t{0});
+  Buffer array = Buffer::FromHost(values.data(), kCount * sizeof(std::uint32_t), DType::kU32, {kCount},
+                                  device.default_memory_space())
+                     .value();
+  const auto run = [&] {
+    StatusOr<Execution> execution = loaded->Execute({array});
+    EXPECT_TRUE(execution.ok()) << execution.status();
+    EXPECT_TRUE(execution->done.Wait().ok());
+    array = execution->outputs[0];
+  };
+  // Command by command, and recorded.
+  run();
+  run();
+  const auto reset = OfFakeDriver<void (*)()>("purlin_fakecuda_reset_calls");
+  if (reset != nullptr) reset();
+  run();
+  if (reset != nullptr) {
+    EXPECT_EQ(Calls("cuGraphLaunch"), 1U);
+    EXPECT_EQ(Calls("cuEventRecord"), 1U);
+    for (const char* other : {"cuLaunchKernel", "cuGraphInstantiateWithFlags", "cuGraphExecUpdate_v2"}) {
+      EXPECT_EQ(Calls(other), 0U) << other;
+    }
+  }
+  // Sixty times, modulo 2^32: the words were shifted out.
+  ASSERT_TRUE(array.CopyToHost(values.data(), kCount * sizeof(std::uint32_t)).Wait().ok());
+  EXPECT_EQ(values, std::vector<std::uint32_t>(kCount, 0xFFFFFFFF));
+}
+
+TEST(CudaTest, LoopsAndBranchesOfAProgramAreThoseThatTheGpusBytesChoose) {
+  StatusOr<Client> client = Create(1);
+  ASSERT_TRUE(client.ok()) << client.status();
+  const Device device = client->devices()[0];
+  // While the first flag is not 0, the flags move up and the word becomes 2 * word + 1. Then the word's last byte is
+  // replaced as the number says.
+  ProgramBuilder builder("loop");
+  const Slice flags = builder.AddParameter(ArraySpec(Shape(DType::kU8, {8})));
+  const Slice number = builder.AddParameter(ArraySpec(Shape(DType::kS32, {})));
+  const Slice word = builder.AddResult(ArraySpec(Shape(DType::kU32, {1})));
+  const Slice queue = builder.AddTemporary(8);
+  const Slice predicate = builder.AddTemporary(1);
+  const StatusOr<Kernel> kernel = TwicePlusOne(1);
+  ASSERT_TRUE(kernel.ok()) << kernel.status();
+  builder.AddFill(std::string_view("\0", 1), word).AddCopy(flags, queue);
+  Sequence condition;
+  condition.AddCopy(queue.Part(0, 1), predicate);
+  Sequence body;
+  body.AddCopy(queue.Part(1, 7), queue.Part(0, 7)).AddKernel(*kernel, {Operand::ReadWrite(word)});
+  builder.AddWhile(std::move(condition), predicate, std::move(body));
+  std::vector<Sequence> branches(3);
+  branches[1].AddFill("\x11", word.Part(3, 1));
+  branches[2].AddFill("\x22", word.Part(3, 1));
+  builder.AddSwitch(number, std::move(branches));
+  const StatusOr<Program> program = std::move(builder).Build();
+  ASSERT_TRUE(program.ok()) << program.status();
+  const StatusOr<LoadedExecutable> loaded = LoadedExecutable::Load(Executable(*program), {device});
+  ASSERT_TRUE(loaded.ok()) << loaded.status();
+  for (const auto& [rounds, choice, expected] : std::vector<std::tuple<int, std::int32_t, std::uint32_t>>{
+           {0, 0, 0}, {3, 0, 7}, {7, 1, 0x1100007F}, {1, 2, 0x22000001}, {2, -5, 0x22000003}}) {
+    Bytes given(8, 0);
+    std::fill_n(given.begin(), rounds, std::uint8_t{1});
+    const MemorySpace space = device.default_memory_space();
+    const StatusOr<Buffer> first = Buffer::FromHost(given.data(), 8, DType::kU8, {8}, space);
+    const StatusOr<Buffer> second = Buffer::FromHost(&choice, 4, DType::kS32, {}, space);
+    ASSERT_TRUE(first.ok() && second.ok());
+    StatusOr<Execution> execution = loaded->Execute({*first, *second});
+    ASSERT_TRUE(execution.ok()) << execution.status();
+    std::uint32_t value = 0;
+    const Status status = execution->outputs[0].CopyToHost(&value, 4).Wait();
+    ASSERT_TRUE(status.ok()) << status;
+    EXPECT_EQ(value, expected) << rounds << " rounds, number " << choice;
+  }
+}
+
+TEST(CudaTest, WhatNoGpuCanRecordOfAProgramIsNamed) {
+  StatusOr<Client> client = Create(1);
+  ASSERT_TRUE(client.ok()) << client.status();
+  ProgramBuilder builder("mixed");
+  const Slice word = builder.AddDonatedParameter(ArraySpec(Shape(DType::kU32, {1})));
+  const Kernel closure = Kernel::FromClosure("closure", [](const KernelCall&) {});
+  builder.AddKernel(TwicePlusOne(1).value(), {Operand::ReadWrite(word)});
+  builder.AddKernel(closure, {Operand::ReadWrite(word)});
+  const Program program = std::move(builder).Build().value();
+  const Status refused = LoadedExecutable::Load(Executable(program), {client->devices()[0]}).status();
+  EXPECT_EQ(refused.code(), StatusCode::kUnimplemented) << refused;
+  EXPECT_TRUE(Contains(refused.message(), "'mixed' cannot be loaded: kernel 'closure'")) << refused;
 }
 
 TEST(CudaTest, WhatADriverRefusesOfAKernelIsSaid) {

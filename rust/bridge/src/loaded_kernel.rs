@@ -17,7 +17,7 @@ use purlin_ffi::panic::{contain, guard, guard_at};
 use purlin_ffi::struct_size;
 use purlin_ffi::words::{Bytes, Location, borrowed, text_of};
 use purlin_program::{
-    KernelArgPackingRelocation, KernelArgPackingSpec, KernelArgsPackingSpec, KernelLaunch, KernelLoaderSpec,
+    Kernel, KernelArgPackingRelocation, KernelArgPackingSpec, KernelArgsPackingSpec, KernelLaunch, KernelLoaderSpec,
     KernelOperand, KernelPayload, KernelSymbol, LoadedKernel, OperandAccess,
 };
 use smallvec::SmallVec;
@@ -25,6 +25,7 @@ use smallvec::SmallVec;
 use crate::callback::Callback;
 use crate::cancel::label;
 use crate::device::DeviceRep;
+use crate::kernel::KernelRep;
 use crate::program::OPERAND_ACCESSES;
 use crate::raw_buffer::RawBufferRep;
 
@@ -237,6 +238,35 @@ pub unsafe extern "C" fn purlin_loaded_kernel_load(
     // SAFETY: the caller's promises.
     let loaded = guard(|| LoadedKernel::load(&device.0, &unsafe { spec.get() }?));
     give_handle(loaded.map(LoadedKernelRep), error)
+}
+
+/// A kernel of programs, C++'s, or null and an error. The owner in `spec` is taken over.
+///
+/// # Safety
+/// As [`purlin_loaded_kernel_load`], for each device that a program with the kernel is loaded for.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn purlin_kernel_of_device(
+    spec: &RawKernelLoaderSpec,
+    block_x: u64,
+    block_y: u64,
+    block_z: u64,
+    shared_memory_bytes: u32,
+    error: &mut *const StatusRep,
+) -> *const KernelRep {
+    let made = guard(|| {
+        // SAFETY: the caller's promises. First: the owner is given up whatever the threads are.
+        let spec = unsafe { spec.get() }?;
+        let mut block = [0; 3];
+        for (to, threads) in block.iter_mut().zip([block_x, block_y, block_z]) {
+            let many = |_| {
+                let name = spec.kernel_name();
+                Error::invalid_argument(format!("a block of '{name}' has no {threads} threads in one dimension"))
+            };
+            *to = u32::try_from(threads).map_err(many)?;
+        }
+        Ok(KernelRep(Kernel::of_device(spec, block, shared_memory_bytes)))
+    });
+    give_handle(made, error)
 }
 
 /// A launch, C++'s, or null and an error.

@@ -93,7 +93,7 @@ pub const PLATFORM: Platform = Platform {
     },
 };
 
-/// See the crate.
+/// See the crate. What its devices say of themselves, as attributes, is listed in `purlin/cuda.h`.
 ///
 /// ```
 /// use purlin_cuda::CudaBackend;

@@ -132,8 +132,10 @@ fn nobody_waits_while_a_loop_goes_on_and_what_comes_behind_it_does() {
     process::run(name, &Options::default(), || {
         Session::with(1, |session| {
             let program = load(queue_loop().build().unwrap(), &session.client.devices()).unwrap();
-            let argument = array(&session.client, &queue(3)).unwrap();
+            let source = array(&session.client, &queue(3)).unwrap();
+            outcome(&source.ready_event()).unwrap();
             let held = Held::new(&session.driver);
+            let argument = source.copy_to_device(&session.client.devices()[0]).unwrap();
             let runs: Vec<_> = (0..4)
                 .map(|stream| {
                     let options = ExecuteOptions { execution_stream_id: stream, ..Default::default() };
@@ -198,6 +200,23 @@ fn branches_are_those_that_bytes_of_the_gpu_choose() {
             }
             let alone = load(branches(1, Branch::Index), &devices).unwrap();
             assert_eq!(result(session, &alone, &7_i32.to_ne_bytes()), [0]);
+        });
+    });
+}
+
+#[test]
+fn a_branch_is_chosen_behind_what_its_run_waits_for() {
+    process::run("flows::a_branch_is_chosen_behind_what_its_run_waits_for", &Options::default(), || {
+        Session::with(1, |session| {
+            let devices = session.client.devices();
+            let program = load(branches(4, Branch::Index), &devices).unwrap();
+            let source = array(&session.client, &2_i32.to_ne_bytes()).unwrap();
+            outcome(&source.ready_event()).unwrap();
+            let held = Held::new(&session.driver);
+            let argument = source.copy_to_device(&devices[0]).unwrap();
+            let execution = program.execute(&[argument], &ExecuteOptions::default()).unwrap();
+            drop(held);
+            assert_eq!(execution.outputs[0].to_vec::<u8>().unwrap(), [2]);
         });
     });
 }
