@@ -2,8 +2,10 @@
 // CUDA C++ compiled at run time.
 //
 // ```cpp
-// // `bytes` goes to `to` behind all that `theirs`, a CUstream, has; what is put there afterwards comes behind the
-// copy. purlin::Status CopyBetween(const purlin::Device& device, std::uintptr_t theirs, const std::vector<char>& bytes,
+// #include "purlin/raw_buffer.h"
+//
+// // The copy is behind all that `theirs`, a CUstream, has; what is put there afterwards is behind the copy.
+// purlin::Status CopyBetween(const purlin::Device& device, std::uintptr_t theirs, const std::vector<char>& bytes,
 //                            const purlin::RawBuffer& to) {
 //   const purlin::Event before = purlin::EventOfCudaStream(device, theirs);
 //   const purlin::Event copied = to.CopyFromHost(bytes.data(), 0, bytes.size(), {before});
@@ -11,9 +13,7 @@
 //   if (!ordered.ok()) return ordered;
 //   return copied.Wait();  // for `bytes`: the two orders take no thread
 // }
-// ```
 //
-// ```cpp
 // purlin::StatusOr<purlin::KernelLoaderSpec> Twice() {
 //   purlin::KernelSource source;
 //   source.name = "twice.cu";

@@ -156,7 +156,7 @@ fn an_array_comes_behind_the_stream_of_its_producer() {
                 assert_eq!((how, buffer.shape()), (Aliasing::Aliased, &shape()));
                 let reference = buffer.external_reference().unwrap();
                 let ready = buffer.ready_event();
-                let down = copy(reference.memory(), &back, &[ready.clone()]);
+                let down = copy(reference.memory(), &back, std::slice::from_ref(&ready));
                 assert_eq!(session.driver.control.calls("cuMemcpyDtoHAsync_v2"), number as u64 + 1, "enqueued");
                 assert!(!ready.is_ready());
                 drop((reference, buffer));
