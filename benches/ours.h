@@ -20,12 +20,13 @@ OpList StdPoolOps();
 OpList BufferOps();
 OpList StdBufferOps();
 OpList ProgramOps();
+OpList CudaOps();
 
 /// All of them, in the order in which they run: pools late, whose threads leave the heap in another state, then
 /// buffers, which fill it, and programs, which have a pool of their own.
 inline std::vector<OpList> OwnOps() {
   return {EventOps(),   ValueOps(),  FutureOps(),    StdEventOps(), PoolOps(),
-          StdPoolOps(), BufferOps(), StdBufferOps(), ProgramOps()};
+          StdPoolOps(), BufferOps(), StdBufferOps(), ProgramOps(), CudaOps()};
 }
 
 #endif  // PURLIN_BENCHES_OURS_H_

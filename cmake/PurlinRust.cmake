@@ -127,6 +127,20 @@ if(PURLIN_SANITIZE)
     COMMENT "cargo rustc --package purlin-reference --profile ${cargo_profile}"
     USES_TERMINAL VERBATIM)
   add_dependencies(purlin_reference_cargo purlin_plugin_cargo)
+  # The Rust tests of the CUDA backend, for `scripts/sanitize address --cuda`.
+  add_custom_target(purlin_cuda_cargo)
+  foreach(suite conformance fake)
+    add_custom_target(purlin_cuda_${suite}_cargo
+      COMMAND ${CMAKE_COMMAND} -E env ${purlin_cargo_environment}
+              ${PURLIN_CARGO} rustc --locked --package purlin-cuda --test ${suite} --profile ${cargo_profile}
+              --target ${PURLIN_RUST_TARGET} ${cargo_flags} -- -Clink-arg=-rdynamic
+      WORKING_DIRECTORY ${PROJECT_SOURCE_DIR}
+      COMMENT "cargo rustc --package purlin-cuda --test ${suite} --profile ${cargo_profile}"
+      USES_TERMINAL VERBATIM)
+    add_dependencies(purlin_cuda_${suite}_cargo purlin_cargo)
+    add_dependencies(purlin_cuda_cargo purlin_cuda_${suite}_cargo)
+  endforeach()
+  add_dependencies(purlin_cuda_fake_cargo purlin_cuda_conformance_cargo)
 endif()
 
 add_library(purlin_rust STATIC IMPORTED GLOBAL)

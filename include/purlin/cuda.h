@@ -30,6 +30,25 @@
 // here; purlin/adapters/cuda.h has the same with the types of <cuda.h>. It is left out where Purlin was built without
 // PURLIN_CUDA.
 //
+// Device::attributes() of a GPU has these, under XLA's names where XLA has one. What the driver does not say is left
+// out.
+//
+// - `device_vendor` (text): "NVIDIA Corporation"; `uuid` (text): "GPU-" and 32 digits, as nvidia-smi has it;
+//   `pci_bus_id` (text): such as "0000:01:00.0"; `compute_capability` (text): such as "9.0"; `driver_version` (text):
+//   the newest CUDA that the driver is for, such as "13.0".
+// - `fabric_uuid` (text), of GPUs since 9.0 that have joined an NVLink fabric: "CLUSTER/CLIQUE", which is equal on
+//   GPUs, also of several machines, that reach each other's memory. NVML says it, which is looked for as the driver
+//   is.
+// - `device_memory_bytes`, `l2_cache_size` (integers): bytes; `memory_bus_width` (integer): bits; `memory_bandwidth`
+//   (integer): bytes a second.
+// - `core_count` (integer): multiprocessors, called cores below; `clock_rate_ghz` (float): the most they are clocked
+//   with.
+// - `threads_per_warp`, `threads_per_block_limit`, `threads_per_core_limit` (integers); `thread_dim_limit` and
+//   `block_dim_limit` (three integers): the most threads of a block, and blocks of a launch, in x, y and z.
+// - `registers_per_block_limit`, `registers_per_core_limit` (integers): registers of 4 bytes.
+// - `shared_memory_per_block`, `shared_memory_per_block_optin`, `shared_memory_per_core` (integers): bytes of a block,
+//   of one that asks for more, as LoadedKernel does where it is needed, and of a core.
+//
 // Any thread may call every function. When memory is so short that small allocations fail, the process ends:
 // SECURITY.md, "When memory is short".
 #ifndef PURLIN_CUDA_H_
@@ -140,9 +159,10 @@ struct Ptx {
   }
 };
 
-/// Compiles on this thread, by the nvrtc of this machine, which takes from tens of milliseconds to seconds. No GPU and
-/// no driver is needed for it. nvrtc is looked for once: the library whose path the variable `PURLIN_NVRTC` has, or
-/// else the first that the loader finds by the names `libnvrtc.so.13`, `.12`, `.11.2` and `libnvrtc.so`.
+/// Compiles on this thread (compile_cache.h: on an executor, each source once), by the nvrtc of this machine, which
+/// takes from tens of milliseconds to seconds. No GPU and no driver is needed for it. nvrtc is looked for once: the
+/// library whose path the variable `PURLIN_NVRTC` has, or else the first that the loader finds by the names
+/// `libnvrtc.so.13`, `.12`, `.11.2` and `libnvrtc.so`.
 ///
 /// kInvalidArgument: name, text, option, header or name expression is wrong, or not UTF-8; the message has the file
 /// name and the compiler's log. kUnimplemented: there is no nvrtc, and the message has every name that was looked for

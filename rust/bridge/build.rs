@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::{env, fs, io};
 
 /// The modules with a bridge.
-const BRIDGES: [&str; 38] = [
+const BRIDGES: [&str; 39] = [
     "src/abi.rs",
     "src/alloc_options.rs",
     "src/buffer.rs",
@@ -15,6 +15,7 @@ const BRIDGES: [&str; 38] = [
     "src/buffer_promise.rs",
     "src/cancel.rs",
     "src/client.rs",
+    "src/compile_cache.rs",
     "src/cuda.rs",
     "src/device.rs",
     "src/dlpack.rs",
@@ -49,7 +50,7 @@ const BRIDGES: [&str; 38] = [
 
 /// Those of a feature, by its name in the environment.
 const OPTIONAL: [(&str, &[&str]); 3] = [
-    ("CUDA", &["src/cuda.rs"]),
+    ("CUDA", &["src/compile_cache.rs", "src/cuda.rs"]),
     ("INTERCHANGE", &["src/dlpack.rs", "src/npy.rs", "src/safetensors.rs"]),
     ("XLA_CPU", &["src/xla_cpu.rs", "src/xla_ffi_host.rs"]),
 ];

@@ -5,7 +5,7 @@ use std::{env, fs, io};
 
 /// What belongs to a feature.
 const OPTIONAL: [(&str, &[&str]); 4] = [
-    ("CUDA", &["cuda.cc"]),
+    ("CUDA", &["compile_cache.cc", "cuda.cc"]),
     ("INTERCHANGE", &["dlpack.cc", "npy.cc", "safetensors.cc"]),
     ("PJRT", &["pjrt_tables.cc"]),
     ("XLA_CPU", &["xla_cpu.cc", "xla_ffi_host.cc"]),

@@ -6,7 +6,9 @@
 #include <utility>
 #include <vector>
 
+#include "purlin/compile_cache.h"
 #include "purlin/executable.h"
+#include "purlin/inline_executor.h"
 #include "purlin/kernel.h"
 #include "purlin/loaded_kernel.h"
 #include "purlin/program.h"
@@ -64,6 +66,13 @@ TEST_F(MovedFromTest, Programs) {
   const KernelLaunch no_launch = Empty(KernelLaunch(launch));
   FAILS(KernelLaunch, Start, no_launch.Start({raw}));
   FAILS(KernelLaunch, Start, launch.Start({no_raw}));
+  const CompileCache cache;
+  const CompileCache no_cache = Empty(CompileCache(cache));
+  InlineExecutor executor;
+  FAILS(CompileCache, GetOrCompile, no_cache.GetOrCompile(KernelSource(), executor).Await().status());
+  IS(CompileCache, Forget, !no_cache.Forget(KernelSource()) && no_cache.size() == 0);
+  NOTHING(CompileCache, ForgetErrors, no_cache.ForgetErrors());
+  NOTHING(CompileCache, Clear, no_cache.Clear());
   const Program program = ProgramBuilder("nothing").Build().value();
   const Program no_program = Empty(Program(program));
   IS(Program, name, no_program.name().empty());
@@ -105,6 +114,7 @@ TEST_F(MovedFromTest, Programs) {
   ToItself("Kernel", kernel, [](auto& x) { return x.name() == "k"; });
   ToItself("Sequence", Sequence(), [](auto& x) { return x.rep() != nullptr; });
   ToItself("ProgramBuilder", ProgramBuilder("p"), [](auto& x) { return x.AddTemporary(1).size_bytes == 1; });
+  ToItself("CompileCache", cache, [](auto& x) { return x.size() == 0; });
   ToItself("Executable", executable, [](auto& x) { return x.program().name() == "nothing"; });
   ToItself("LoadedExecutable", loaded, [](auto& x) { return x.devices().size() == 1; });
   ToItself("XlaFfiHandlers", XlaFfiHandlers(), [](auto& x) { return x.names().empty(); });

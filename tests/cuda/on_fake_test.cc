@@ -1,6 +1,7 @@
 // The platform "cuda" seen from C++, on the fake driver (tests/fakecuda), which on_fake.sh brings, or on the driver of
 // this machine, where a GPU is (scripts/gpu).
 
+#include <dlfcn.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -11,18 +12,26 @@
 #include <fstream>
 #include <iterator>
 #include <numeric>
+#include <set>
 #include <string>
 #include <string_view>
+#include <thread>
+#include <utility>
+#include <variant>
 #include <vector>
 
 #include "purlin/buffer.h"
 #include "purlin/client.h"
+#include "purlin/compile_cache.h"
 #include "purlin/cuda.h"
 #include "purlin/device.h"
 #include "purlin/dlpack.h"
 #include "purlin/dtype.h"
 #include "purlin/event.h"
+#include "purlin/executor.h"
+#include "purlin/future.h"
 #include "purlin/host_buffer.h"
+#include "purlin/inline_executor.h"
 #include "purlin/loaded_kernel.h"
 #include "purlin/raw_buffer.h"
 #include "purlin/status.h"
@@ -68,6 +77,41 @@ TEST(CudaTest, MoreDevicesThanThereAreAreVirtualIfAsked) {
   for (std::size_t device = 0; device < client->devices().size(); ++device) {
     EXPECT_EQ(client->devices()[device].local_hardware_id(), static_cast<int>(device % DriverDevices()));
   }
+}
+
+/// The attribute of that name and type; an empty one if there is none.
+template <typename T>
+T Fact(const Device& device, std::string_view name) {
+  for (const DeviceAttribute& attribute : device.attributes()) {
+    const T* value = std::get_if<T>(&attribute.value);
+    if (attribute.name == name && value != nullptr) return *value;
+  }
+  return T();
+}
+
+TEST(CudaTest, ADeviceSaysWhatItIsAndHowMuchItHas) {
+  StatusOr<Client> client = Create(DriverDevices());
+  ASSERT_TRUE(client.ok()) << client.status();
+  std::set<std::string> uuids;
+  for (const Device& device : client->devices()) {
+    const auto uuid = Fact<std::string>(device, "uuid");
+    EXPECT_EQ(uuid.substr(0, 4) + "/" + std::to_string(uuid.size()), "GPU-/40") << uuid;
+    uuids.insert(uuid);
+    EXPECT_EQ(Fact<std::string>(device, "device_vendor"), "NVIDIA Corporation");
+    EXPECT_TRUE(Contains(Fact<std::string>(device, "pci_bus_id"), ":"));
+    EXPECT_TRUE(Contains(Fact<std::string>(device, "compute_capability"), "."));
+    EXPECT_GE(std::stof(Fact<std::string>(device, "driver_version")), 12.2F);
+    EXPECT_EQ(Fact<std::int64_t>(device, "threads_per_warp"), 32);
+    EXPECT_GE(Fact<std::int64_t>(device, "shared_memory_per_block_optin"),
+              Fact<std::int64_t>(device, "shared_memory_per_block"));
+    EXPECT_EQ(Fact<std::vector<std::int64_t>>(device, "block_dim_limit").size(), 3U);
+    EXPECT_GT(Fact<float>(device, "clock_rate_ghz"), 0.1F);
+    // Where NVML is the fake one.
+    if (std::getenv("PURLIN_FAKECUDA_FABRIC") != nullptr) {
+      EXPECT_EQ(Fact<std::string>(device, "fabric_uuid"), "7075726c-696e-2d66-616b-652d6e766c00/7");
+    }
+  }
+  EXPECT_EQ(uuids.size(), client->devices().size());
 }
 
 TEST(CudaTest, BytesGoFromDeviceToDeviceAndBack) {
@@ -259,6 +303,137 @@ TEST(NvrtcTest, ASourceIsCompiledLoadedAndLaunched) {
   ASSERT_EQ(named->lowered_names.size(), 1U);
   EXPECT_EQ(named->lowered_names[0].first, "f<int>");
   EXPECT_FALSE(named->lowered_names[0].second.empty());
+}
+
+/// What the fake nvrtc has besides, by the name of a source.
+template <typename R>
+R OfFakeNvrtc(const char* what, const char* source) {
+  void* library = dlopen(std::getenv("PURLIN_NVRTC"), RTLD_NOW);
+  return reinterpret_cast<R (*)(const char*)>(dlsym(library, what))(source);
+}
+
+std::uint64_t Compilations(const char* source) {
+  return OfFakeNvrtc<std::uint64_t>("purlin_fakenvrtc_compilations", source);
+}
+
+/// Compilations of that source do not end while this lives.
+class Held final {
+ public:
+  explicit Held(const char* source) : source_(source) { OfFakeNvrtc<void>("purlin_fakenvrtc_hold", source); }
+  Held(const Held&) = delete;
+  Held& operator=(const Held&) = delete;
+  ~Held() { OfFakeNvrtc<void>("purlin_fakenvrtc_release", source_); }
+
+ private:
+  const char* source_;
+};
+
+KernelSource Source(std::string name, const std::string& text) {
+  return {std::move(name), "template <typename T> __global__ void f(T*) {}\n" + text, "7.5", {}, {}, {"f<int>"}};
+}
+
+ThreadPoolAsyncWorkRunner TwoThreads() {
+  ThreadPoolOptions options;
+  options.thread_count = 2;
+  return ThreadPoolAsyncWorkRunner::Create(options).value();
+}
+
+TEST(NvrtcTest, ThreadsThatAskAtOnceShareOneCompilation) {
+  ThreadPoolAsyncWorkRunner pool = TwoThreads();
+  const CompileCache cache;
+  const KernelSource source = Source("shared.cu", "// shared");
+  std::vector<Future<Ptx>> asked(8);
+  {
+    const Held held("shared.cu");
+    std::vector<std::thread> threads;
+    for (Future<Ptx>& future : asked) threads.emplace_back([&] { future = cache.GetOrCompile(source, pool); });
+    for (std::thread& thread : threads) thread.join();  // Nobody waits for the compilation, which is held.
+    for (const Future<Ptx>& future : asked) EXPECT_FALSE(future.IsReady());
+    EXPECT_EQ(CompileCache(cache).size(), 1U) << "copies are one cache";
+  }
+  for (const Future<Ptx>& future : asked) {
+    const StatusOr<Ptx> ptx = future.Await();
+    ASSERT_TRUE(ptx.ok()) << ptx.status();
+    EXPECT_TRUE(Contains(ptx->text, "// shared"));
+    ASSERT_EQ(ptx->lowered_names.size(), 1U);
+    EXPECT_EQ(ptx->lowered_names[0].first, "f<int>");
+  }
+  EXPECT_EQ(Compilations("shared.cu"), 1U);
+  KernelSource other = source;
+  other.options = {"--use_fast_math"};
+  EXPECT_TRUE(cache.GetOrCompile(other, pool).Await().ok());
+  EXPECT_EQ(Compilations("shared.cu"), 2U) << "an option is in the key";
+  EXPECT_TRUE(cache.Forget(other));
+  EXPECT_FALSE(cache.Forget(other));
+  EXPECT_EQ(cache.size(), 1U);
+}
+
+TEST(NvrtcTest, ErrorsAreKeptUntilTheyAreForgotten) {
+  ThreadPoolAsyncWorkRunner pool = TwoThreads();
+  const CompileCache cache;
+  const KernelSource right = Source("right.cu", "// right");
+  const KernelSource wrong = Source("wrong.cu", "#error nothing to see\n");
+  for (int round = 0; round < 2; ++round) {
+    EXPECT_TRUE(cache.GetOrCompile(right, pool).Await().ok());
+    const Status error = cache.GetOrCompile(wrong, pool).Await().status();
+    EXPECT_EQ(error.code(), StatusCode::kInvalidArgument) << error;
+    EXPECT_TRUE(Contains(error.message(), "nothing to see")) << error;
+  }
+  EXPECT_EQ(Compilations("wrong.cu"), 1U);
+  cache.ForgetErrors();
+  EXPECT_EQ(cache.size(), 1U);
+  EXPECT_FALSE(cache.GetOrCompile(wrong, pool).Await().ok());
+  EXPECT_EQ(Compilations("wrong.cu"), 2U);
+  EXPECT_EQ(Compilations("right.cu"), 1U);
+  cache.Clear();
+  EXPECT_EQ(cache.size(), 0U);
+  // What is no source is no entry either.
+  const KernelSource none = Source("none.cu", std::string("\0", 1));
+  EXPECT_EQ(cache.GetOrCompile(none, pool).Await().status().code(), StatusCode::kInvalidArgument);
+  EXPECT_FALSE(cache.Forget(none));
+  EXPECT_EQ(cache.size(), 0U);
+}
+
+/// Refuses every task.
+class Refusing final : public Executor {
+ public:
+  Status Execute(Task) override { return UnavailableError("closed for today"); }
+};
+
+TEST(NvrtcTest, WhatAnExecutorRefusesOrAClosedPoolDropsWasNotCompiled) {
+  const CompileCache cache;
+  const KernelSource source = Source("refused.cu", "// refused");
+  {
+    Refusing refusing;
+    const Status refused = cache.GetOrCompile(source, refusing).Await().status();
+    EXPECT_EQ(refused.code(), StatusCode::kUnavailable) << refused;
+    EXPECT_TRUE(Contains(refused.message(), "closed for today")) << refused;
+  }
+  ThreadPoolAsyncWorkRunner closed = TwoThreads();
+  ASSERT_TRUE(closed.Shutdown().ok());
+  EXPECT_EQ(cache.GetOrCompile(source, closed).Await().status().code(), StatusCode::kCancelled);
+  EXPECT_EQ(cache.size(), 0U);
+  EXPECT_EQ(Compilations("refused.cu"), 0U);
+  // On this thread, before the call returns.
+  InlineExecutor inline_executor;
+  EXPECT_TRUE(cache.GetOrCompile(source, inline_executor).IsReady());
+  EXPECT_EQ(Compilations("refused.cu"), 1U);
+}
+
+TEST(NvrtcTest, ACompilationGoesOnWithoutItsCacheAndItsFuture) {
+  ThreadPoolAsyncWorkRunner pool = TwoThreads();
+  Future<Ptx> kept;
+  {
+    const Held held("left.cu");
+    const CompileCache cache;
+    kept = cache.GetOrCompile(Source("left.cu", "// left"), pool);
+    static_cast<void>(cache.GetOrCompile(Source("dropped.cu", "// dropped"), pool));
+  }
+  const StatusOr<Ptx> ptx = kept.Await();
+  ASSERT_TRUE(ptx.ok()) << ptx.status();
+  EXPECT_TRUE(Contains(ptx->text, "// left"));
+  ASSERT_TRUE(pool.Shutdown().ok());
+  EXPECT_EQ(Compilations("dropped.cu"), 1U);
 }
 
 }  // namespace

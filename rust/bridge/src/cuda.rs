@@ -13,7 +13,7 @@ use crate::device::DeviceRep;
 use crate::source_location::Place;
 
 /// What C++ has of a compilation until it has copied it.
-pub struct PtxRep(Ptx);
+pub struct PtxRep(pub(crate) Ptx);
 
 #[cxx::bridge(namespace = "purlin::ffi")]
 pub(crate) mod ffi {
@@ -83,7 +83,7 @@ impl RawKernelSource {
     ///
     /// # Safety
     /// The fields are what the struct says.
-    unsafe fn get(&self) -> StatusOr<KernelSource> {
+    pub(crate) unsafe fn get(&self) -> StatusOr<KernelSource> {
         // SAFETY: the caller's promise.
         let text = |bytes: &Bytes| text_of(unsafe { elements(bytes.data.cast::<u8>(), bytes.size_bytes) });
         // SAFETY: the caller's promise.

@@ -27,6 +27,8 @@ pub mod callback;
 pub mod cancel;
 pub mod client;
 #[cfg(feature = "cuda")]
+pub mod compile_cache;
+#[cfg(feature = "cuda")]
 pub mod cuda;
 pub mod device;
 #[cfg(feature = "interchange")]

@@ -11,7 +11,7 @@ use std::ffi::{c_char, c_int, c_uchar, c_uint, c_ushort, c_void};
 
 use cudarc::driver::sys::{
     CUcontext, CUdevice, CUdeviceptr, CUevent, CUfunction, CUgraph, CUgraphExec, CUmemAccessDesc, CUmemoryPool,
-    CUmodule, CUstream, culib,
+    CUmodule, CUstream, CUuuid, culib,
 };
 use purlin_base::Error;
 
@@ -66,6 +66,7 @@ group! {
         device_name = "cuDeviceGetName"(*mut c_char, c_int, CUdevice);
         device_total_bytes = "cuDeviceTotalMem_v2"(*mut usize, CUdevice);
         device_attribute = "cuDeviceGetAttribute"(*mut c_int, c_uint, CUdevice);
+        device_uuid = "cuDeviceGetUuid_v2"(*mut CUuuid, CUdevice);
         device_bus_id = "cuDeviceGetPCIBusId"(*mut c_char, c_int, CUdevice);
         retain_context = "cuDevicePrimaryCtxRetain"(*mut CUcontext, CUdevice);
         release_context = "cuDevicePrimaryCtxRelease_v2"(CUdevice);

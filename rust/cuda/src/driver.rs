@@ -22,6 +22,8 @@ const LIBRARY: &str = "libcuda.so.1";
 pub(crate) struct Driver {
     pub(crate) api: Api,
     pub(crate) device_count: usize,
+    /// As the driver says it: 12040 is 12.4.
+    version: c_int,
     /// The process that initialised it: a child made by `fork` may not use it.
     home: Process,
 }
@@ -57,10 +59,15 @@ impl Driver {
         self.home.is_this()
     }
 
+    /// The newest CUDA that it is for, such as `12.4`.
+    pub(crate) fn version_text(&self) -> String {
+        version_text(self.version)
+    }
+
     /// For models.
     #[cfg(all(test, loom))]
     pub(crate) fn of(api: Api) -> Self {
-        Self { api, device_count: 1, home: Process::this() }
+        Self { api, device_count: 1, version: LEAST_VERSION, home: Process::this() }
     }
 
     fn found() -> StatusOr<Self> {
@@ -92,16 +99,19 @@ impl Driver {
         }
         if version < LEAST_VERSION {
             return Err(Error::unavailable(format!(
-                "CUDA's driver is for CUDA {}.{}, and 12.2 is the least: install driver 535 or newer",
-                version / 1000,
-                version % 1000 / 10
+                "CUDA's driver is for CUDA {}, and 12.2 is the least: install driver 535 or newer",
+                version_text(version)
             )));
         }
         if codes.1 != 0 || count <= 0 {
             return Err(unavailable(if codes.1 == 0 { 100 } else { codes.1 }, "CUDA's driver has no device"));
         }
-        Ok(Self { api, device_count: count as usize, home: Process::this() })
+        Ok(Self { api, device_count: count as usize, version, home: Process::this() })
     }
+}
+
+fn version_text(version: c_int) -> String {
+    format!("{}.{}", version / 1000, version % 1000 / 10)
 }
 
 /// That there is no driver, with what the loader says: there is no such file, or it is none that can be loaded.

@@ -12,7 +12,7 @@ use std::ffi::{CStr, c_int};
 use std::ptr;
 use std::sync::Arc;
 
-use cudarc::driver::sys::{CUcontext, CUdevice, CUmemoryPool};
+use cudarc::driver::sys::{CUcontext, CUdevice, CUmemoryPool, CUuuid};
 use purlin_base::sync::Mutex;
 use purlin_base::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use purlin_base::{Error, StatusOr};
@@ -22,6 +22,7 @@ use crate::driver::Driver;
 use crate::err;
 use crate::event_pool::EventPool;
 use crate::side_streams::SideStreams;
+use crate::stall::Listing;
 use crate::stream::{Role, Stream};
 use crate::trace::Tracer;
 
@@ -47,6 +48,8 @@ pub(crate) struct Gpu {
     submissions: AtomicU64,
     is_broken: AtomicBool,
     why_broken: Mutex<Option<Error>>,
+    /// By which stall reports know this; none before it is open.
+    listing: Option<Arc<Listing>>,
 }
 
 /// The pool that a GPU has from the beginning. Others may make another one current, which other GPUs need not reach, so
@@ -90,6 +93,7 @@ impl Gpu {
             submissions: AtomicU64::new(0),
             is_broken: AtomicBool::new(false),
             why_broken: Mutex::new(None),
+            listing: None,
         };
         let current = gpu.enter()?;
         for _ in Role::ALL {
@@ -103,7 +107,10 @@ impl Gpu {
             err::check(api, unsafe { (pools.default_of)(&mut pool, device) }, what("asking for the pool of"))?;
             gpu.pool = Some(Pool { api: pools, handle: pool });
         }
-        Ok(Arc::new(gpu))
+        Ok(Arc::new_cyclic(|me| {
+            gpu.listing = Some(Listing::new(me));
+            gpu
+        }))
     }
 
     pub(crate) fn api(&self) -> &'static Api {
@@ -225,6 +232,14 @@ impl Gpu {
         }
         // SAFETY: as above.
         unsafe { CStr::from_ptr(name.as_ptr()) }.to_string_lossy().into_owned()
+    }
+
+    /// Sixteen bytes that no other GPU has.
+    pub(crate) fn uuid(&self) -> Option<[u8; 16]> {
+        let mut uuid = CUuuid { bytes: [0; 16] };
+        // SAFETY: the driver writes so many bytes.
+        let code = unsafe { (self.api().base.device_uuid)(&mut uuid, self.device) };
+        (code == 0).then(|| uuid.bytes.map(|byte| byte as u8))
     }
 
     /// The place on the bus, such as `0000:01:00.0`.

@@ -18,6 +18,11 @@ impl Known {
         self.0.iter().any(|&(other, last)| other == place && last >= number)
     }
 
+    /// The last submission of each other stream that it is behind.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (Place, u64)> + '_ {
+        self.0.iter().copied()
+    }
+
     /// It is behind that submission from now on, and what that one was behind.
     pub(crate) fn learn(&mut self, place: Place, number: u64, before: &Self) {
         let known = Arc::make_mut(&mut self.0);

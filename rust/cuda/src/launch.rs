@@ -16,8 +16,9 @@ use smallvec::SmallVec;
 
 use crate::api::{Base, ResultCode};
 use crate::copy::{address, enqueue};
+use crate::flow;
 use crate::gpu::Gpu;
-use crate::graph;
+use crate::graph::{self, Prepared};
 use crate::in_flight::InFlight;
 use crate::module::Kernel;
 use crate::stream::{EndedOn, Role, SyncPoint};
@@ -25,7 +26,9 @@ use crate::stream::{EndedOn, Role, SyncPoint};
 /// The device whose GPU does the operation's commands. `None`: it has none.
 pub(crate) fn device_of(operation: &Operation) -> Option<usize> {
     match operation.work() {
-        Work::Launch { launch, device, .. } => launch.commands(*device).map(|_| usize::from(*device)),
+        Work::Launch { launch, device, .. } => {
+            (launch.commands(*device).is_some() || launch.flow(*device).is_some()).then_some(usize::from(*device))
+        }
         _ => None,
     }
 }
@@ -37,44 +40,74 @@ pub(crate) fn start(in_flight: InFlight, points: &[SyncPoint]) {
     };
     let (launch, device, role) = (Arc::clone(launch), *device, Role::of_launches(*stream));
     let (gpu, keepers) = (Arc::clone(&in_flight.unit.gpu), Arc::clone(&in_flight.shared().keepers));
-    let addresses: SmallVec<[u64; 16]> =
-        in_flight.operation().ranges().map(|(_, range)| address(range) as u64).collect();
+    let addresses: Addresses = in_flight.operation().ranges().map(|(_, range)| address(range) as u64).collect();
+    if launch.flow(device).is_some() {
+        return flow::start(in_flight, launch, addresses, points);
+    }
     if let Err(error) = check(commands(&launch, device), &gpu, in_flight.operation(), &addresses) {
         return in_flight.end(Err(error), EndedOn::Poller);
     }
     let list = commands(&launch, device);
     // SAFETY: as below.
     let prepared = unsafe { graph::prepare(list, &gpu, &keepers, &addresses) };
-    let refused = (list.commands().len() > 1).then(Refused::default);
+    let refused = Refused::of(list);
     let named = refused.clone();
-    let then = move |outcome: Result<(), Error>| outcome.map_err(|error| naming(named.as_ref(), error));
+    let then = move |outcome: Result<(), Error>| outcome.map_err(|error| named.name(error));
     enqueue(in_flight, role, points, then, None, |stream| {
-        if let Some(prepared) = prepared {
-            return prepared.launch(stream);
-        }
-        for (number, command) in list.commands().iter().enumerate() {
-            // SAFETY: core keeps the ranges, which are as large as the commands need, until the event; the launch's
-            // caller promises what its kernels do with them. The context is current.
-            let code = unsafe { perform(&gpu.api().base, command, &addresses, stream) };
-            if code != 0 {
-                if let Some(refused) = &refused {
-                    _ = refused.set(format!("its command {number}, {command:?}, was refused"));
-                }
-                return code;
-            }
-        }
-        0
+        // SAFETY: core keeps the ranges, which are as large as the commands need, until the event; the launch's caller
+        // promises what its kernels do with them. The context is current.
+        unsafe { perform_all(&gpu, list, prepared, &addresses, &refused, stream) }
     });
 }
 
-/// Which of several commands was refused.
-type Refused = Arc<OnceLock<String>>;
+/// The addresses of a launch's ranges, in their order.
+pub(crate) type Addresses = SmallVec<[u64; 16]>;
 
-fn naming(refused: Option<&Refused>, error: Error) -> Error {
-    match refused.and_then(|refused| refused.get()) {
-        Some(which) => Error::new(error.code(), format!("{}; {which}", error.message())),
-        None => error,
+/// Which of several commands was refused.
+#[derive(Clone)]
+pub(crate) struct Refused(Option<Arc<OnceLock<String>>>);
+
+impl Refused {
+    /// Of commands of that list.
+    pub(crate) fn of(list: &CommandList) -> Self {
+        Self((list.commands().len() > 1).then(Arc::default))
     }
+
+    /// The error, with the command that was refused.
+    pub(crate) fn name(&self, error: Error) -> Error {
+        match self.0.as_ref().and_then(|refused| refused.get()) {
+            Some(which) => Error::new(error.code(), format!("{}; {which}", error.message())),
+            None => error,
+        }
+    }
+}
+
+/// Enqueues all commands: as the graph that is prepared, or one by one.
+///
+/// # Safety
+/// As [`perform`], for each command.
+pub(crate) unsafe fn perform_all(
+    gpu: &Gpu,
+    list: &CommandList,
+    prepared: Option<Prepared<'_>>,
+    addresses: &[u64],
+    refused: &Refused,
+    stream: CUstream,
+) -> ResultCode {
+    if let Some(prepared) = prepared {
+        return prepared.launch(stream);
+    }
+    for (number, command) in list.commands().iter().enumerate() {
+        // SAFETY: the caller's promise.
+        let code = unsafe { perform(&gpu.api().base, command, addresses, stream) };
+        if code != 0 {
+            if let Some(refused) = &refused.0 {
+                _ = refused.set(format!("its command {number}, {command:?}, was refused"));
+            }
+            return code;
+        }
+    }
+    0
 }
 
 fn commands(launch: &Arc<dyn Launch>, device: u16) -> &CommandList {
@@ -86,7 +119,7 @@ fn commands(launch: &Arc<dyn Launch>, device: u16) -> &CommandList {
 /// # Errors
 /// `InvalidArgument`: a kernel of another GPU or platform, memory that the GPU does not reach or that is not aligned, a
 /// fill or copy of memory of the host, or a copy whose ends overlap.
-fn check(list: &CommandList, gpu: &Gpu, operation: &Operation, addresses: &[u64]) -> Result<(), Error> {
+pub(crate) fn check(list: &CommandList, gpu: &Gpu, operation: &Operation, addresses: &[u64]) -> Result<(), Error> {
     let refuse = |why: String| Err(Error::invalid_argument(format!("{operation:?}: {why}")));
     let mut is_of_gpus: SmallVec<[bool; 16]> = SmallVec::new();
     for ((_, range), address) in operation.ranges().zip(addresses) {

@@ -19,6 +19,8 @@ mod download;
 mod driver;
 mod err;
 mod event_pool;
+mod facts;
+mod flow;
 mod foreign;
 mod gpu;
 mod graph;
@@ -34,6 +36,7 @@ mod memory;
 #[cfg(all(test, loom))]
 mod model;
 mod module;
+mod nvml;
 mod side_streams;
 // Nothing of it has a model.
 #[cfg(not(purlin_model))]
@@ -48,7 +51,10 @@ mod pointer;
 mod poller;
 mod route;
 mod staging;
+mod stall;
 mod stream;
+// A recording is one per process, which models cannot have.
+#[cfg_attr(purlin_model, path = "trace/none.rs")]
 mod trace;
 mod upload;
 mod uses;
@@ -60,8 +66,8 @@ use purlin_async::Event;
 use purlin_base::sync::Mutex;
 use purlin_base::{Error, StatusOr};
 use purlin_device::backend::{
-    AttributeValue, Backend, DeviceDescription, DeviceKernel, DmaRegistration, ForeignStream, ForeignWork,
-    INLINE_LIMIT_BYTES, KernelCode, Memory, Operation, Schedule,
+    Backend, DeviceDescription, DeviceKernel, DmaRegistration, ForeignStream, ForeignWork, INLINE_LIMIT_BYTES,
+    KernelCode, Memory, Operation, Schedule,
 };
 use purlin_device::platform::Platform;
 
@@ -180,8 +186,6 @@ impl Backend for CudaBackend {
     }
 
     fn devices(&self, count: usize) -> StatusOr<Vec<DeviceDescription>> {
-        /// `CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR`, `_MINOR` and `CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT`.
-        const NUMBERS: [u32; 3] = [75, 76, 16];
         let there = self.shared.driver.device_count;
         if count > there && !self.virtual_devices {
             return Err(Error::invalid_argument(format!(
@@ -189,25 +193,7 @@ impl Backend for CudaBackend {
                  are on one GPU"
             )));
         }
-        let describe = |device| {
-            let gpu = &self.shared.unit(device)?.gpu;
-            let mut description = DeviceDescription::of_kind(gpu.name());
-            description.local_hardware_id = i32::try_from(gpu.ordinal).ok();
-            let mut add = |name: &'static str, value: Option<AttributeValue>| {
-                if let Some(value) = value {
-                    description = description.clone().with_attribute(name, value);
-                }
-            };
-            let [major, minor, cores] = NUMBERS.map(|number| gpu.attribute(number));
-            let capability = major.zip(minor).map(|(major, minor)| AttributeValue::Text(format!("{major}.{minor}")));
-            add("compute_capability", capability);
-            add("core_count", cores.map(AttributeValue::Integer));
-            add("pci_bus_id", gpu.bus_id().map(AttributeValue::Text));
-            let bytes = gpu.total_bytes().and_then(|bytes| i64::try_from(bytes).ok());
-            add("device_memory_bytes", bytes.map(AttributeValue::Integer));
-            Ok(description)
-        };
-        (0..count).map(describe).collect()
+        (0..count).map(|device| Ok(facts::describe(&self.shared.unit(device)?.gpu))).collect()
     }
 
     fn device_count(&self) -> Option<usize> {

@@ -1,5 +1,7 @@
 //! The orders of a GPU's work: its streams, by what they are for.
 
+use std::fmt;
+
 /// What a stream of a GPU is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Role {
@@ -36,7 +38,7 @@ impl Role {
         Self::Free,
     ];
 
-    /// As traces name it.
+    /// As traces and stall reports name it.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::ToDevice => "host to device",
@@ -70,4 +72,14 @@ pub(crate) enum Line {
     Own(Role),
     /// The [side stream](crate::side_streams) of that number, which waits for work of others.
     Import(u32),
+}
+
+/// As stall reports name it.
+impl fmt::Display for Line {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Own(role) => f.write_str(role.name()),
+            Self::Import(number) => write!(f, "work of others {number}"),
+        }
+    }
 }

@@ -1,11 +1,14 @@
 //! An operation, as errors name it. The text is made when an error needs it; the name keeps no memory of the operation.
 
-use std::fmt::{self, Write as _};
+use std::fmt;
 use std::sync::Arc;
 
+#[cfg(not(purlin_model))]
 use purlin_async::trace::Value;
 use purlin_base::{Label, SourceLocation};
-use purlin_device::backend::{Access, Command, CommandList, ForeignWork, Launch, Operation, Work};
+use purlin_device::backend::{Access, ForeignWork, Launch, Operation, Work};
+#[cfg(not(purlin_model))]
+use purlin_device::backend::{Command, CommandList};
 
 /// `copy of 4 bytes from host to cuda:0/device ('copy', asked for at main.rs:7)`
 #[derive(Clone)]
@@ -61,6 +64,7 @@ impl OperationName {
     }
 
     /// What traces call it, with what they say of it on the device of that number.
+    #[cfg(not(purlin_model))]
     pub(crate) fn span(&self, device: usize) -> (String, Vec<(&'static str, Value)>) {
         let text = |text: &dyn fmt::Display| Value::Text(text.to_string());
         let mut values = vec![("label", text(&self.label)), ("place", text(&self.place))];
@@ -89,6 +93,7 @@ impl OperationName {
 }
 
 /// The names of the kernels in a list, in its order; of many, the first.
+#[cfg(not(purlin_model))]
 fn kernels(list: &CommandList) -> String {
     /// More tell a reader nothing.
     const MOST: usize = 16;
@@ -101,8 +106,7 @@ fn kernels(list: &CommandList) -> String {
     let mut text = names().take(MOST).collect::<Vec<_>>().join(", ");
     let others = names().count().saturating_sub(MOST);
     if others > 0 {
-        // A text takes everything.
-        _ = write!(text, " and {others} more");
+        text += &format!(" and {others} more");
     }
     text
 }

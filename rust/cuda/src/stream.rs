@@ -150,6 +150,15 @@ struct Refused<'a> {
     with: Option<&'a Gpu>,
 }
 
+/// What a stream has in flight.
+pub(crate) struct Pending {
+    /// The oldest: its number, its name, and what it is behind.
+    pub(crate) number: u64,
+    pub(crate) name: OperationName,
+    pub(crate) known: Known,
+    pub(crate) count: usize,
+}
+
 /// What is to be submitted.
 struct Submission {
     name: OperationName,
@@ -172,6 +181,8 @@ struct Record {
     /// Among those of all streams of the GPU.
     number_of_gpu: u64,
     submission: Submission,
+    /// What it is behind.
+    known: Known,
 }
 
 /// See the module.
@@ -216,7 +227,8 @@ impl Stream {
         unsafe { (api.base.destroy_stream)(self.stream) };
     }
 
-    fn is_over(&self, number: u64) -> bool {
+    /// Whether the submission of that number is known to be over.
+    pub(crate) fn is_over(&self, number: u64) -> bool {
         // Acquire: pairs with the release in look(), so what the submission wrote is visible.
         self.completed.load(Ordering::Acquire) >= number
     }
@@ -302,8 +314,8 @@ impl Stream {
         }
         queue.last += 1;
         let (number, number_of_gpu) = (queue.last, gpu.next_submission());
-        queue.records.push_back(Record { number, number_of_gpu, submission });
         let known = queue.known.clone();
+        queue.records.push_back(Record { number, number_of_gpu, submission, known: known.clone() });
         Ok(SyncPoint { gpu: Arc::clone(gpu), of, number, submission: number_of_gpu, event, known })
     }
 
@@ -371,6 +383,14 @@ impl Stream {
                 code => _ = gpu.failed(code, what),
             }
         }
+    }
+
+    /// What is in flight here; `None` if nothing is.
+    pub(crate) fn pending(&self) -> Option<Pending> {
+        let queue = self.queue.lock();
+        let Record { number, submission, known, .. } = queue.records.front()?;
+        let (number, name, known) = (*number, submission.name.clone(), known.clone());
+        Some(Pending { number, name, known, count: queue.records.len() })
     }
 
     /// What is oldest in flight here, and its number among the submissions of the GPU.

@@ -26,13 +26,13 @@ use crate::float_mode::with_flushed_denormals;
 use crate::interpreter::{Bases, Interpreter, Road, Straight};
 use crate::library::LibraryContext;
 use crate::loaded::Target;
-use crate::lower::{Ids, Lowered, has_device_kernels, has_host_kernels};
+use crate::lower::{Ids, Lowered, LoweredWork, has_device_kernels, has_host_kernels};
 use crate::places::AllocationPlace;
 use crate::program::Program;
 use crate::watch::{Part, Watched};
 use purlin_async::task::census::{Occupation, Occupied};
 use purlin_base::{Error, StatusOr, fault, panics};
-use purlin_device::backend::{CommandList, Launch, LaunchInfo};
+use purlin_device::backend::{CommandFlow, CommandList, Launch, LaunchInfo};
 use purlin_device::{Device, MemorySpace};
 
 /// A program and its devices: the part that all runs share.
@@ -84,8 +84,17 @@ impl Launch for Launcher {
     }
 
     fn commands(&self, device: u16) -> Option<&CommandList> {
-        let participant = self.participants.get(usize::from(device))?;
-        self.lowered.get(participant.number as usize).map(|lowered| &lowered.list)
+        match self.work_of(device)? {
+            LoweredWork::List(list) => Some(list),
+            LoweredWork::Flow(_) => None,
+        }
+    }
+
+    fn flow(&self, device: u16) -> Option<&CommandFlow> {
+        match self.work_of(device)? {
+            LoweredWork::List(_) => None,
+            LoweredWork::Flow(flow) => Some(flow),
+        }
     }
 }
 
@@ -107,6 +116,10 @@ impl Launch for InContext {
 
     fn commands(&self, device: u16) -> Option<&CommandList> {
         self.launcher.commands(device)
+    }
+
+    fn flow(&self, device: u16) -> Option<&CommandFlow> {
+        self.launcher.flow(device)
     }
 }
 
@@ -157,6 +170,12 @@ impl Launcher {
             self.lowered.push(Lowered::of(program, device, &target.temporary_space, ids)?);
         }
         Ok(self)
+    }
+
+    /// What that device does by itself.
+    fn work_of(&self, device: u16) -> Option<&LoweredWork> {
+        let participant = self.participants.get(usize::from(device))?;
+        self.lowered.get(participant.number as usize).map(|lowered| &lowered.work)
     }
 
     /// The program as each device does it; none where the host executes it.

@@ -67,6 +67,8 @@ pub(crate) struct Target {
     pub(crate) parameter_spaces: Vec<MemorySpace>,
     pub(crate) result_spaces: Vec<MemorySpace>,
     pub(crate) temporary_space: MemorySpace,
+    /// The size of the one block for all temporaries of a run.
+    pub(crate) temporary_bytes: usize,
     /// The program's constants, where the device does its commands itself.
     pub(crate) constants: Vec<RawBuffer>,
 }
@@ -141,6 +143,7 @@ impl LoadedExecutable {
         let launcher = Arc::new(launcher.lowered(&targets)?);
         for (target, lowered) in targets.iter_mut().zip(launcher.lowered_programs()) {
             target.constants.clone_from(&lowered.constants);
+            target.temporary_bytes = lowered.temporary_bytes;
         }
         if !launcher.program.is_straight() {
             let launcher = Arc::downgrade(&launcher);
@@ -257,6 +260,7 @@ impl Target {
             parameter_spaces: spaces(&signature.parameters)?,
             result_spaces: spaces(&signature.results)?,
             temporary_space: named.map_or_else(|| Ok(device.default_memory_space()), space)?,
+            temporary_bytes: program.places().temporary_bytes,
             device: device.clone(),
             constants: Vec::new(),
         })

@@ -1,15 +1,21 @@
 //! Programs for devices that load kernels: the program's commands become a list of the device's, once, when it is
-//! loaded.
+//! loaded; or lists, and choices between them, where bytes of the device decide.
 //!
 //! The ranges of the list are those of a launch, in the order that `launch` says, and behind them the constants, which
 //! are in the device's memory for as long as the program is loaded. A donated argument is where its result is, so its
-//! copy to the result is one onto itself. Loops with a trip count are unrolled.
+//! copy to the result is one onto itself. Loops with a trip count are unrolled. A fill that is no single command of a
+//! device copies a constant, and then what it has written, again and again. A copy whose ends overlap goes through
+//! scratch memory behind the temporaries.
+
+mod choices;
+mod copies;
 
 use std::fmt;
 use std::sync::Arc;
 
 use smallvec::SmallVec;
 
+use self::copies::{Pattern, most_overlapping_bytes, overlap};
 use crate::allocation::{ALIGNMENT_BYTES, AllocationKind, Slice};
 use crate::command::{Command, Sequence};
 use crate::kernel::{DeviceKernelCode, KernelCode};
@@ -18,17 +24,25 @@ use crate::operand::Operand;
 use crate::places::AllocationPlace;
 use crate::program::Program;
 use purlin_base::{Error, StatusOr};
-use purlin_device::backend::{self, CommandList, FillPattern, LaunchDimensions, Place};
+use purlin_device::backend::{self, CommandFlow, CommandList, FillPattern, FlowStep, LaunchDimensions, Place};
 use purlin_device::{Buffer, Device, MemorySpace, RawBuffer};
 
-/// How many commands a list has at most: what loops unroll to.
+/// How many commands and choices a program has at most: what loops unroll to.
 const MOST_COMMANDS: usize = 1 << 16;
 
 /// A program, as a device does it.
 pub(crate) struct Lowered {
-    pub(crate) list: CommandList,
+    pub(crate) work: LoweredWork,
+    /// The temporaries, and what the device needs besides.
+    pub(crate) temporary_bytes: usize,
     /// The ranges behind those of a launch.
     pub(crate) constants: Vec<RawBuffer>,
+}
+
+/// What is done, one after the other or as choices say.
+pub(crate) enum LoweredWork {
+    List(CommandList),
+    Flow(CommandFlow),
 }
 
 /// The participant for which a program is lowered.
@@ -65,28 +79,62 @@ impl Lowered {
     /// there.
     ///
     /// # Errors
-    /// `Unimplemented`, naming the command: one that only the host can do, a loop without a trip count, a branch, a
-    /// fill with a pattern that does not repeat after four bytes, or more than 65536 commands. As
+    /// `Unimplemented`, naming the command: one that only the host can do, or more than 65536 commands. As
     /// [`LoadedKernel::load`] and [`LoadedKernel::bind`].
     pub(crate) fn of(program: &Program, device: &Device, space: &MemorySpace, ids: Ids) -> StatusOr<Self> {
-        let (ranges, constants, commands, kernels) = (Ranges::of(program), Vec::new(), Vec::new(), Vec::new());
-        let mut lowering = Lowering { program, device, ids, ranges, constants, commands, kernels };
-        lowering.place_constants(space)?;
+        let temporary_bytes = program.places().temporary_bytes;
+        let (scratch_at, scratch_bytes) =
+            (temporary_bytes.next_multiple_of(ALIGNMENT_BYTES), most_overlapping_bytes(program, program.sequence()));
+        let temporary_bytes = if scratch_bytes == 0 { temporary_bytes } else { scratch_at + scratch_bytes };
+        let mut lowering = Lowering {
+            program,
+            device,
+            space,
+            ids,
+            ranges: Ranges::of(program, temporary_bytes > 0),
+            scratch_at,
+            constants: Vec::new(),
+            patterns: Vec::new(),
+            commands: Vec::new(),
+            steps: Vec::new(),
+            count: 0,
+            kernels: Vec::new(),
+        };
+        lowering.place_constants()?;
         lowering.copy_arguments();
         lowering.sequence(program.sequence())?;
-        let Lowering { constants, commands, .. } = lowering;
-        let list = CommandList::new(commands)?.with_alignment(ALIGNMENT_BYTES);
-        Ok(Self { list, constants })
+        let work = if lowering.steps.is_empty() {
+            LoweredWork::List(list_of(lowering.commands)?)
+        } else {
+            lowering.end_list()?;
+            LoweredWork::Flow(CommandFlow::new(lowering.steps)?)
+        };
+        Ok(Self { work, temporary_bytes, constants: lowering.constants })
     }
+}
+
+fn list_of(commands: Vec<backend::Command>) -> StatusOr<CommandList> {
+    Ok(CommandList::new(commands)?.with_alignment(ALIGNMENT_BYTES))
 }
 
 struct Lowering<'a> {
     program: &'a Program,
     device: &'a Device,
+    /// That of constants.
+    space: &'a MemorySpace,
     ids: Ids,
     ranges: Ranges,
+    /// Where scratch memory begins, in the range of temporaries.
+    scratch_at: usize,
     constants: Vec<RawBuffer>,
+    /// The constants that are patterns of fills.
+    patterns: Vec<Pattern>,
+    /// The list that has not ended.
     commands: Vec<backend::Command>,
+    /// Lists that have ended, and choices; none in a program without choices.
+    steps: Vec<FlowStep>,
+    /// How many commands and choices there are.
+    count: usize,
     kernels: Vec<(Arc<DeviceKernelCode>, LoadedKernel)>,
 }
 
@@ -101,7 +149,7 @@ struct Ranges {
 }
 
 impl Ranges {
-    fn of(program: &Program) -> Self {
+    fn of(program: &Program, has_temporaries: bool) -> Self {
         let (places, mut count) = (program.places(), 0);
         let mut next = |is_there: bool| {
             let number = count;
@@ -110,26 +158,30 @@ impl Ranges {
         };
         let arguments = places.parameters.iter().map(|parameter| next(parameter.is_used)).collect();
         let results = program.signature().results.iter().map(|spec| next(spec.size_bytes() > 0)).collect();
-        let temporaries = next(places.temporary_bytes > 0);
+        let temporaries = next(has_temporaries);
         Self { arguments, results, temporaries, constants: vec![None; places.places.len()], count }
     }
 }
 
 impl Lowering<'_> {
     /// Copies constants to the device.
-    fn place_constants(&mut self, space: &MemorySpace) -> Result<(), Error> {
+    fn place_constants(&mut self) -> Result<(), Error> {
         for (number, allocation) in self.program.allocations().iter().enumerate() {
             let AllocationKind::Constant(constant) = &allocation.kind else { continue };
             if allocation.size_bytes == 0 {
                 continue;
             }
-            let size = i64::try_from(constant.size_bytes()).unwrap_or(i64::MAX);
-            let buffer = Buffer::from_slice(constant.bytes(), &[size], space)?;
-            self.constants.push(buffer.raw_alias()?);
-            self.ranges.constants[number] = Some(self.ranges.count);
-            self.ranges.count += 1;
+            self.ranges.constants[number] = Some(self.constant(constant.bytes())?);
         }
         Ok(())
+    }
+
+    /// The range of a new constant, which is not empty.
+    fn constant(&mut self, bytes: &[u8]) -> StatusOr<usize> {
+        let size = i64::try_from(bytes.len()).unwrap_or(i64::MAX);
+        self.constants.push(Buffer::from_slice(bytes, &[size], self.space)?.raw_alias()?);
+        self.ranges.count += 1;
+        Ok(self.ranges.count - 1)
     }
 
     /// Arguments that share a result's allocation and were not donated are copied to the result first.
@@ -140,8 +192,7 @@ impl Lowering<'_> {
             let Some(parameter) = places.results[result as usize] else { continue };
             let ends = (self.ranges.arguments[parameter as usize], self.ranges.results[result as usize]);
             if let (Some(from), Some(to)) = ends {
-                let (from, to, size_bytes) = (Place::begin_of(from), Place::begin_of(to), allocation.size_bytes);
-                self.commands.push(backend::Command::Copy { from, to, size_bytes });
+                self.copy(Place::begin_of(from), Place::begin_of(to), allocation.size_bytes);
             }
         }
     }
@@ -156,55 +207,66 @@ impl Lowering<'_> {
     }
 
     fn command(&mut self, command: &Command) -> Result<(), Error> {
-        if self.commands.len() >= MOST_COMMANDS {
-            return Err(Error::unimplemented(format!("a device's list has at most {MOST_COMMANDS} commands")));
+        if self.count >= MOST_COMMANDS {
+            return Err(Error::unimplemented(format!("a device's program has at most {MOST_COMMANDS} commands")));
         }
-        let lowered = match command {
+        match command {
             Command::Kernel { kernel, workgroups, operands } => match kernel.code() {
-                KernelCode::OfDevice(_) if workgroups.contains(&0) => return Ok(()),
-                KernelCode::OfDevice(code) => self.kernel(code, *workgroups, operands)?,
+                KernelCode::OfDevice(_) if workgroups.contains(&0) => {}
+                KernelCode::OfDevice(code) => {
+                    let kernel = self.kernel(code, *workgroups, operands)?;
+                    self.push(kernel);
+                }
                 _ => return Err(self.is_of_host(&"a kernel")),
             },
-            Command::Copy { from, to } => match (self.place(from), self.place(to)) {
-                (Some(from), Some(place)) => {
-                    let apart = from.offset_bytes.abs_diff(place.offset_bytes);
-                    if from.range == place.range && apart != 0 && apart < to.size_bytes {
-                        return Err(self.is_of_host(&"a copy whose ends overlap"));
+            Command::Copy { from, to } => {
+                let (Some(begin), Some(end)) = (self.place(from), self.place(to)) else { return Ok(()) };
+                match self.ranges.temporaries.filter(|_| overlap(self.program, from, to)) {
+                    None => self.copy(begin, end, to.size_bytes),
+                    Some(range) => {
+                        let between = Place { range, offset_bytes: self.scratch_at };
+                        self.copy(begin, between, to.size_bytes);
+                        self.copy(between, end, to.size_bytes);
                     }
-                    backend::Command::Copy { from, to: place, size_bytes: to.size_bytes }
                 }
-                _ => return Ok(()),
-            },
+            }
             Command::Fill { pattern, to } => {
-                let Some(fill) = FillPattern::of(pattern) else {
-                    let why = format!("a device repeats up to 4 bytes, and the pattern has {}", pattern.len());
-                    return Err(Error::unimplemented(why));
-                };
                 let Some(place) = self.place(to) else { return Ok(()) };
-                self.fill(place, to.size_bytes, fill)?
+                match FillPattern::of(pattern).filter(|one| place.offset_bytes.is_multiple_of(one.width_bytes())) {
+                    Some(pattern) => {
+                        self.push(backend::Command::Fill { to: place, size_bytes: to.size_bytes, pattern });
+                    }
+                    None => self.fill_by_copies(pattern, place, to.size_bytes)?,
+                }
             }
             Command::ReplicaId { to } => self.number(to, self.ids.replica)?,
             Command::PartitionId { to } => self.number(to, self.ids.partition)?,
-            Command::Call(body) => return self.inner(body),
+            Command::Call(body) => self.inner(body)?,
             Command::Repeat { trip_count, body } => {
-                let before = self.commands.len();
+                let before = self.count;
                 for _ in 0..*trip_count {
                     self.inner(body)?;
-                    if self.commands.len() == before {
+                    if self.count == before {
                         // It does nothing, however often.
                         break;
                     }
                 }
-                return Ok(());
             }
-            Command::While { .. } | Command::Conditional { .. } => {
-                return Err(self.is_of_host(&"a choice that depends on bytes of the device"));
-            }
+            Command::While { condition, predicate, body } => self.repeat_while(condition, predicate, body)?,
+            Command::Conditional { branch, branches } => self.choose(*branch, branches)?,
             Command::Library { .. } => return Err(self.is_of_host(&"a library call")),
             Command::Collective { .. } => return Err(self.is_of_host(&"a collective")),
-        };
-        self.commands.push(lowered);
+        }
         Ok(())
+    }
+
+    fn push(&mut self, command: backend::Command) {
+        self.count += 1;
+        self.commands.push(command);
+    }
+
+    fn copy(&mut self, from: Place, to: Place, size_bytes: usize) {
+        self.push(backend::Command::Copy { from, to, size_bytes });
     }
 
     fn inner(&mut self, body: &Sequence) -> Result<(), Error> {
@@ -218,17 +280,8 @@ impl Lowering<'_> {
         ))
     }
 
-    fn number(&self, to: &Slice, number: u32) -> StatusOr<backend::Command> {
-        let place = self.place(to).unwrap_or_else(|| unreachable!("validation has seen that it has four bytes"));
-        self.fill(place, to.size_bytes, FillPattern::Word(number))
-    }
-
-    fn fill(&self, to: Place, size_bytes: usize, pattern: FillPattern) -> StatusOr<backend::Command> {
-        let width = pattern.width_bytes();
-        if to.offset_bytes.is_multiple_of(width) {
-            return Ok(backend::Command::Fill { to, size_bytes, pattern });
-        }
-        Err(self.is_of_host(&format_args!("a fill with {width} bytes at offset {}", to.offset_bytes)))
+    fn number(&mut self, to: &Slice, number: u32) -> Result<(), Error> {
+        self.command(&Command::Fill { pattern: number.to_ne_bytes().to_vec(), to: *to })
     }
 
     fn kernel(

@@ -331,6 +331,9 @@ macro_rules! for_each_case {
                 a_kernel_that_fails_fails_the_run
                 every_device_runs_on_its_own_arguments
                 an_executable_may_go_before_its_runs
+                loops_go_on_while_bytes_of_the_device_say_so
+                branches_are_those_that_bytes_of_the_device_choose
+                fills_and_moves_are_done_where_the_arrays_are
             }
             dma {
                 mapped_memory_is_unmapped_when_nobody_uses_it

@@ -6,7 +6,8 @@ use purlin_async::EventPromise;
 use purlin_base::{Error, StatusCode};
 use purlin_device::{Buffer, Device};
 use purlin_program::{
-    ArraySpec, Command, Executable, ExecuteOptions, Kernel, LoadedExecutable, Operand, ProgramBuilder, Sequence,
+    ArraySpec, Branch, Command, Executable, ExecuteOptions, Kernel, LoadedExecutable, Operand, ProgramBuilder,
+    Sequence, Slice,
 };
 
 use crate::fixture::{Fixture, LARGE_BYTES, assert_error, host_space, pattern};
@@ -208,4 +209,82 @@ pub(crate) fn an_executable_may_go_before_its_runs(fixture: &Fixture) {
     gate.set_ready();
     assert_eq!(execution.outputs[0].to_vec::<u8>().unwrap(), more(&pattern(1000, 5), 1));
     idle.wait().unwrap();
+}
+
+/// In the memory that the device computes on.
+fn of_device(count: usize) -> ArraySpec {
+    ArraySpec::new(Shape::new(DType::U8, &[count as i64]).expect("a few bytes"))
+}
+
+fn part(of: Slice, offset_bytes: usize, size_bytes: usize) -> Slice {
+    Slice { offset_bytes: of.offset_bytes + offset_bytes, size_bytes, ..of }
+}
+
+fn fill(pattern: &[u8], to: Slice) -> Command {
+    Command::Fill { pattern: pattern.to_vec(), to }
+}
+
+/// What a program without kernels makes of an array on a device.
+fn run(device: &Device, builder: ProgramBuilder, argument: &[u8]) -> Vec<u8> {
+    let loaded = load(&Executable::new(builder.build().expect("it is valid")), std::slice::from_ref(device));
+    let space = device.default_memory_space();
+    let argument = Buffer::from_slice(argument, &[argument.len() as i64], &space).unwrap();
+    let execution = loaded.execute(&[argument], &ExecuteOptions::default()).unwrap();
+    let result = execution.outputs[0].to_vec::<u8>().unwrap();
+    execution.done.wait().unwrap();
+    result
+}
+
+pub(crate) fn loops_go_on_while_bytes_of_the_device_say_so(fixture: &Fixture) {
+    for (device, rounds) in [0, 2].into_iter().flat_map(|id| [0, 1, 5].map(|rounds| (fixture.device(id), rounds))) {
+        // While the first byte of a queue is not 0, the queue moves up, and the result gets one byte more.
+        let mut builder = ProgramBuilder::new("while");
+        let (argument, result) = (builder.parameter(of_device(8)), builder.result(of_device(8)));
+        let (queue, predicate) = (builder.temporary(8), builder.temporary(1));
+        builder.push(fill(&[0], result));
+        builder.push(Command::Copy { from: argument, to: queue });
+        builder.push(Command::While {
+            condition: Sequence::new(vec![Command::Copy { from: part(queue, 0, 1), to: predicate }]),
+            predicate,
+            body: Sequence::new(vec![
+                Command::Copy { from: part(queue, 1, 7), to: part(queue, 0, 7) },
+                Command::Copy { from: part(result, 0, 7), to: part(result, 1, 7) },
+                fill(&[9], part(result, 0, 1)),
+            ]),
+        });
+        let bytes = |value: u8| (0..8).map(|at| if at < rounds { value } else { 0 }).collect::<Vec<_>>();
+        assert_eq!(run(&device, builder, &bytes(3)), bytes(9), "{rounds} rounds");
+    }
+}
+
+pub(crate) fn branches_are_those_that_bytes_of_the_device_choose(fixture: &Fixture) {
+    let device = fixture.device(1);
+    let chosen = |branches: u8, by: fn(Slice) -> Branch, argument: [u8; 4]| {
+        let mut builder = ProgramBuilder::new("branches");
+        let (from, result) = (builder.parameter(of_device(4)), builder.result(of_device(1)));
+        let branches = (0..branches).map(|number| Sequence::new(vec![fill(&[number], result)])).collect();
+        builder.push(Command::Conditional { branch: by(from), branches });
+        run(&device, builder, &argument)
+    };
+    for (byte, branch) in [(0, 1), (1, 0), (128, 0)] {
+        assert_eq!(chosen(2, |from| Branch::Predicate(part(from, 2, 1)), [0, 0, byte, 0]), [branch], "{byte}");
+    }
+    for (number, branch) in [(0, 0), (2, 2), (3, 2), (-1, 2), (i32::MIN, 2)] {
+        assert_eq!(chosen(3, Branch::Index, number.to_ne_bytes()), [branch], "{number}");
+    }
+}
+
+pub(crate) fn fills_and_moves_are_done_where_the_arrays_are(fixture: &Fixture) {
+    let device = fixture.device(0);
+    for (pattern, count) in [(&[1_u8, 2, 3, 4, 5, 6, 7, 8][..], 3000), (&[1, 2, 3], 1), (&[1, 2, 3], 500), (&[7, 8], 9)]
+    {
+        let size = pattern.len() * count;
+        let mut builder = ProgramBuilder::new("fills");
+        let (argument, result) = (builder.parameter(of_device(1)), builder.result(of_device(size + 1)));
+        builder.push(Command::Copy { from: argument, to: part(result, 0, 1) });
+        builder.push(fill(pattern, part(result, 1, size)));
+        builder.push(Command::Copy { from: part(result, 0, size), to: part(result, 1, size) });
+        let filled = [&[5], &pattern.repeat(count)[..]].concat();
+        assert_eq!(run(&device, builder, &[5]), [&[5], &filled[..size]].concat(), "{count} times {pattern:?}");
+    }
 }

@@ -7,6 +7,7 @@ use purlin_fakecuda::Driver;
 
 use crate::arrays;
 use crate::entries::is_of_traces;
+use crate::flows;
 use crate::foreign;
 use crate::stranger::Told;
 use crate::support::*;
@@ -90,6 +91,7 @@ pub(crate) fn run() -> Result<(), String> {
     tries.push(arrays::work(&client, SMALL));
     // A slab, and two chunks.
     tries.extend([[40, 60], [600, 500]].map(|dims| arrays::strided(&client, dims)));
+    tries.push(flows::work(&client));
     let wrong = tries.into_iter().find_map(|tried| tried.unwrap_or(None));
     let left = arrays::left_in_flight(&client, SMALL);
     // A broken device does not stop it.

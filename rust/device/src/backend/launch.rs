@@ -2,7 +2,7 @@
 
 #![allow(unsafe_code, reason = "a launch accesses memory by address")]
 
-use super::CommandList;
+use super::{CommandFlow, CommandList};
 use purlin_base::label::Label;
 use purlin_base::status::Error;
 
@@ -27,6 +27,12 @@ pub trait Launch: Send + Sync {
     /// What a device does by itself instead, on the operation's ranges: for backends that enqueue commands. The same
     /// for every launch on a device, by its number. `None`, which is the default: only the host can do the work.
     fn commands(&self, device: u16) -> Option<&CommandList> {
+        let _ = device;
+        None
+    }
+
+    /// As [`commands`](Self::commands), where the device's own bytes decide what is done. Such a launch has no list.
+    fn flow(&self, device: u16) -> Option<&CommandFlow> {
         let _ = device;
         None
     }

@@ -38,6 +38,7 @@ mod byte_source;
 mod commands;
 mod description;
 mod device_range;
+mod flow;
 mod foreign_work;
 mod gated;
 mod host_address;
@@ -61,6 +62,7 @@ pub use commands::{Command, CommandList, FillPattern, KernelCommand, Place, Touc
 pub use description::{AttributeValue, DeviceAttribute, DeviceDescription};
 pub use device_range::{Access, DeviceRange};
 pub(crate) use device_range::{Block, erased};
+pub use flow::{Choice, CommandFlow, FlowStep};
 pub use foreign_work::{ForeignEvent, ForeignStream, ForeignWork};
 pub(crate) use gated::Gated;
 pub use host_address::{HostDestination, HostSource};

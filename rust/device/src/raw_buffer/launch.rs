@@ -53,8 +53,8 @@ impl Device {
     ///
     /// # Errors
     /// After an error the launch never runs. `InvalidArgument`: a range belongs to another client, is to be written and
-    /// was imported read-only, or is not what the [commands](Launch::commands) of the launch need.
-    /// `FailedPrecondition`: the client has shut down.
+    /// was imported read-only, or is not what the [commands](Launch::commands) or the [flow](Launch::flow) of the
+    /// launch need. `FailedPrecondition`: the client has shut down.
     ///
     /// # Safety
     /// From the moment when all dependencies are ready until the event is terminal, nothing else writes the ranges that
@@ -96,8 +96,11 @@ impl Device {
             let outcome = fault::point(Site::RunWork).and_then(|()| unsafe { launch.launch(info, &addresses) });
             return Ok(outcome.map_or_else(Event::from_error, |()| Event::ready()));
         }
+        let sizes = || ranges.iter().map(|&(access, range)| (access, range.size_bytes()));
         if let Some(commands) = launch.commands(device) {
-            commands.check(ranges.iter().map(|&(access, range)| (access, range.size_bytes())))?;
+            commands.check(sizes())?;
+        } else if let Some(flow) = launch.flow(device) {
+            flow.check(sizes())?;
         }
         let touched = ranges.iter().map(|&(access, range)| (access, range.whole_range()));
         let operation = Operation::launch(launch, info, touched, options.size_bytes);

@@ -258,9 +258,9 @@ fn memory(
             }
         })?;
     }
-    if places.temporary_bytes > 0 && !*has_failed {
+    if target.temporary_bytes > 0 && !*has_failed {
         let of_run = AllocOptions { label: label_of(c"temporaries"), ..AllocOptions::default() };
-        *temporaries = Some(RawBuffer::allocate_with(&target.temporary_space, places.temporary_bytes, &of_run)?);
+        *temporaries = Some(RawBuffer::allocate_with(&target.temporary_space, target.temporary_bytes, &of_run)?);
     }
     Ok(())
 }

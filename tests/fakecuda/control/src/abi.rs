@@ -145,6 +145,9 @@ table! {
         nvmlDeviceGetUtilizationRates(Handle, *mut [c_uint; 2]);
         nvmlDeviceGetTemperature(Handle, c_uint, *mut c_uint);
         nvmlDeviceGetPowerUsage(Handle, *mut c_uint);
+        nvmlDeviceGetGpuFabricInfoV(Handle, *mut [u32; 9]);
         nvmlErrorString(c_uint) -> *const c_char;
+        purlin_fakenvml_set_faults(*const c_char);
+        purlin_fakenvml_set_fabric(*const c_char);
     }
 }

@@ -30,4 +30,4 @@ pub use abi::{Cuda, Nvml};
 pub use control::{Control, Watched};
 pub use library::{Driver, LEFT, find, links, on_a_gpu};
 pub use nvrtc::Nvrtc;
-pub use purlin_fakecuda_options::{Effect, Fault, Ignored, OnReport, Options};
+pub use purlin_fakecuda_options::{Effect, Fabric, Fault, Ignored, OnReport, Options};

@@ -3,6 +3,7 @@
 #![allow(unsafe_code, reason = "libraries are opened")]
 
 use std::error::Error;
+use std::ffi::{CString, c_char};
 use std::os::unix::fs::{MetadataExt, symlink};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
@@ -73,6 +74,28 @@ impl Nvml {
     pub fn open() -> Self {
         Self::of(open(find("libnvidia_ml.so")))
     }
+
+    /// Sets faults in the place of those that there are, as the driver's: `ENTRY:NUMBER:CODE`, separated by commas.
+    ///
+    /// # Panics
+    /// If the text is not understood.
+    pub fn set_faults(&self, faults: &str) {
+        told(self.purlin_fakenvml_set_faults, faults);
+    }
+
+    /// Says the fabric of each device from now on: `STATE:STATUS:CLIQUE`.
+    ///
+    /// # Panics
+    /// If the text is not understood.
+    pub fn set_fabric(&self, fabric: &str) {
+        told(self.purlin_fakenvml_set_fabric, fabric);
+    }
+}
+
+fn told(function: unsafe extern "C" fn(*const c_char) -> u32, text: &str) {
+    let words = CString::new(text).expect("a text has no null");
+    // SAFETY: the text ends in a null and lives during the call.
+    assert_eq!(unsafe { function(words.as_ptr()) }, 0, "'{text}' is not understood");
 }
 
 /// Whether tests meet the driver of this machine and its GPUs (`scripts/gpu`).

@@ -284,6 +284,17 @@ fn nvml_knows_the_devices_of_the_driver() {
         assert_eq!((ask!(nvmlDeviceGetTemperature(device, 0, &mut number)), number), (0, 35));
         assert_eq!((ask!(nvmlDeviceGetPowerUsage(device, &mut number)), number), (0, 70_000));
         assert_eq!(ask!(nvmlSystemGetDriverVersion(name.as_mut_ptr().cast(), 64)), 0);
+        // Version and size, cluster, status, clique, state.
+        let mut fabric = [0x0200_0023_u32, 9, 9, 9, 9, 9, 9, 9, 0];
+        assert_eq!(ask!(nvmlDeviceGetGpuFabricInfoV(device, &mut fabric)), 25, "another version");
+        fabric[0] += 1;
+        assert_eq!((ask!(nvmlDeviceGetGpuFabricInfoV(device, &mut fabric)), &fabric[1..7]), (0, &[0; 6][..]));
+        nvml.set_fabric("3:4:5");
+        assert_eq!((ask!(nvmlDeviceGetGpuFabricInfoV(device, &mut fabric)), &fabric[5..7]), (0, &[4, 5][..]));
+        assert_eq!((fabric[1].to_le_bytes(), fabric[7] & 0xff), (*b"purl", 3));
+        nvml.set_faults("nvmlDeviceGetGpuFabricInfoV:2:3");
+        let answers = [0, 1, 2].map(|_| ask!(nvmlDeviceGetGpuFabricInfoV(device, &mut fabric)));
+        assert_eq!(answers, [0, 3, 0]);
         // SAFETY: the texts are constants that end in a null.
         assert_eq!(unsafe { CStr::from_ptr((nvml.nvmlErrorString)(6)) }, c"not found");
         assert_eq!((ask!(nvmlShutdown()), ask!(nvmlShutdown())), (0, 1));

@@ -5,10 +5,10 @@
 
 use std::ffi::{c_char, c_uint};
 
-use purlin_fakecuda_options::Identity;
+use purlin_fakecuda_options::{Fabric, Identity};
 
 use crate::out::{Out, Text};
-use crate::{RESERVED_BYTES, code, initialise, options, ordinal, shut_down, words};
+use crate::{RESERVED_BYTES, changes, code, initialise, options, ordinal, shut_down, words};
 
 /// nvmlMemory_t.
 #[repr(C)]
@@ -27,14 +27,32 @@ struct Utilization {
     memory: c_uint,
 }
 
+/// nvmlGpuFabricInfo_v2_t.
+#[repr(C)]
+#[derive(Clone, Copy)]
+struct FabricInfo {
+    version: c_uint,
+    cluster: [u8; 16],
+    status: c_uint,
+    clique: c_uint,
+    state: u8,
+    health: c_uint,
+}
+
+/// nvmlGpuFabricInfo_v2: the number of the struct, and its size.
+const FABRIC_VERSION: c_uint = 0x0200_0024;
+const _: () = assert!(size_of::<FabricInfo>() == 0x24);
+
 fn answer(result: Result<(), u32>) -> u32 {
     result.err().unwrap_or(0)
 }
 
 #[unsafe(no_mangle)]
 extern "C" fn nvmlInit_v2() -> u32 {
-    initialise();
-    answer(options().map(|_| ()))
+    answer(changes::with(|changes| changes.fault("nvmlInit_v2")).and_then(|()| {
+        initialise();
+        options().map(|_| ())
+    }))
 }
 
 #[unsafe(no_mangle)]
@@ -68,7 +86,39 @@ extern "C" fn nvmlDeviceGetHandleByPciBusId_v2(id: Text, device: Out<usize>) -> 
         };
         (0..options()?.devices).find(has).ok_or(code::NOT_FOUND)
     };
-    answer(options().and_then(|_| id.get()).and_then(find).and_then(|ordinal| device.set(ordinal + 1)))
+    let fault = changes::with(|changes| changes.fault("nvmlDeviceGetHandleByPciBusId_v2"));
+    let id = fault.and_then(|()| options()).and_then(|_| id.get());
+    answer(id.and_then(find).and_then(|ordinal| device.set(ordinal + 1)))
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn nvmlDeviceGetGpuFabricInfoV(device: usize, info: Out<FabricInfo>) -> u32 {
+    let write = || {
+        let (fault, fabric) = changes::with(|changes| (changes.fault("nvmlDeviceGetGpuFabricInfoV"), changes.fabric));
+        fault?;
+        let (_, options) = ordinal(device)?;
+        if info.get()?.version != FABRIC_VERSION {
+            return Err(code::ARGUMENT_VERSION_MISMATCH);
+        }
+        let Fabric { state, status, clique } = fabric.unwrap_or(options.fabric);
+        let cluster = if state == 0 { [0; 16] } else { Identity::cluster() };
+        info.set(FabricInfo { version: FABRIC_VERSION, cluster, status, clique, state, health: 0 })
+    };
+    answer(write())
+}
+
+/// For tests. Not 0: the text is not understood.
+#[unsafe(no_mangle)]
+extern "C" fn purlin_fakenvml_set_faults(text: Text) -> u32 {
+    let set = |text: String| changes::with(|changes| changes.set_faults(&text));
+    answer(text.get().and_then(|text| if set(text) { Ok(()) } else { Err(code::INVALID_ARGUMENT) }))
+}
+
+/// For tests: the fabric of each device, from now on. Not 0: the text is not understood.
+#[unsafe(no_mangle)]
+extern "C" fn purlin_fakenvml_set_fabric(text: Text) -> u32 {
+    let fabric = text.get().and_then(|text| Fabric::parse(&text).ok_or(code::INVALID_ARGUMENT));
+    answer(fabric.map(|fabric| changes::with(|changes| changes.fabric = Some(fabric))))
 }
 
 #[unsafe(no_mangle)]

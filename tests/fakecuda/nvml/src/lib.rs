@@ -1,13 +1,14 @@
 //! A fake `libnvidia-ml.so.1`, for tests only: what a runtime asks of NVML about the devices of the fake driver.
 //!
-//! A device's handle is its number, from 1. Nothing of it changes: memory is free but for what a system takes,
-//! utilisation is 0, and temperature and power are those of an idle card. It knows nothing of what the fake driver
-//! allocates, which is a library of its own. Calls before `nvmlInit_v2` and after `nvmlShutdown` are answered
-//! UNINITIALIZED.
+//! A device's handle is its number, from 1. Nothing of it changes but its fabric, if a test says so: memory is free but
+//! for what a system takes, utilisation is 0, and temperature and power are those of an idle card. It knows nothing of
+//! what the fake driver allocates, which is a library of its own. Calls before `nvmlInit_v2` and after `nvmlShutdown`
+//! are answered UNINITIALIZED.
 
 #![deny(unsafe_code)]
 
 mod api;
+mod changes;
 mod out;
 
 use std::sync::OnceLock;
@@ -21,6 +22,7 @@ pub(crate) mod code {
     pub(crate) const INVALID_ARGUMENT: u32 = 2;
     pub(crate) const NOT_FOUND: u32 = 6;
     pub(crate) const INSUFFICIENT_SIZE: u32 = 7;
+    pub(crate) const ARGUMENT_VERSION_MISMATCH: u32 = 25;
     pub(crate) const UNKNOWN: u32 = 999;
 }
 
@@ -63,6 +65,7 @@ pub(crate) const fn words(code: u32) -> &'static std::ffi::CStr {
         code::INVALID_ARGUMENT => c"invalid argument",
         code::NOT_FOUND => c"not found",
         code::INSUFFICIENT_SIZE => c"insufficient size",
+        code::ARGUMENT_VERSION_MISMATCH => c"version mismatch of an argument",
         _ => c"unknown error",
     }
 }

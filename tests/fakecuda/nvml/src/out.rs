@@ -21,6 +21,15 @@ impl<T: Copy> Out<T> {
         unsafe { self.0.write_unaligned(value) };
         Ok(())
     }
+
+    /// What is there before; INVALID_ARGUMENT if there is no place.
+    pub(crate) fn get(self) -> Result<T, u32> {
+        if self.0.is_null() {
+            return Err(code::INVALID_ARGUMENT);
+        }
+        // SAFETY: NVML's contract, kept by the caller in C: what is read and then written has a value.
+        Ok(unsafe { self.0.read_unaligned() })
+    }
 }
 
 impl Out<c_char> {

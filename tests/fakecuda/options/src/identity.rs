@@ -33,4 +33,10 @@ impl Identity {
         uuid[15] = u8::try_from(self.ordinal).unwrap_or(u8::MAX);
         uuid
     }
+
+    /// Sixteen bytes that all fake devices have in common: those of their NVLink fabric.
+    #[must_use]
+    pub fn cluster() -> [u8; 16] {
+        *b"purlin-fake-nvl\0"
+    }
 }

@@ -7,10 +7,12 @@
 
 #![deny(unsafe_code)]
 
+mod fabric;
 mod fault;
 mod identity;
 mod parse;
 
+pub use fabric::Fabric;
 pub use fault::{Effect, Fault};
 pub use identity::Identity;
 pub use parse::{delays, ignored, names, traps};
@@ -25,6 +27,8 @@ pub const CAPABILITY: &str = "PURLIN_FAKECUDA_CAPABILITY";
 pub const DRIVER_VERSION: &str = "PURLIN_FAKECUDA_DRIVER_VERSION";
 /// Groups that are not supported: `pools`, `peers`, `graphs`, separated by commas.
 pub const WITHOUT: &str = "PURLIN_FAKECUDA_WITHOUT";
+/// `STATE:STATUS:CLIQUE`: what NVML answers of the NVLink fabric of each device.
+pub const FABRIC: &str = "PURLIN_FAKECUDA_FABRIC";
 /// `SEED:MICROSECONDS`: each operation begins up to so much later.
 pub const DELAYS: &str = "PURLIN_FAKECUDA_DELAYS";
 /// [`Fault`]s, separated by commas.
@@ -84,6 +88,8 @@ pub struct Options {
     pub without_peers: bool,
     /// [`WITHOUT`] names `graphs`.
     pub without_graphs: bool,
+    /// [`FABRIC`]; state 0: there is none.
+    pub fabric: Fabric,
     /// [`DELAYS`]: a seed, and the longest delay in microseconds.
     pub delays: Option<(u64, u64)>,
     /// [`FAULTS`].
@@ -114,6 +120,7 @@ impl Default for Options {
             without_pools: false,
             without_peers: false,
             without_graphs: false,
+            fabric: Fabric::default(),
             delays: None,
             faults: Vec::new(),
             traps: Vec::new(),
@@ -164,6 +171,7 @@ impl Options {
             }
             Some(())
         })?;
+        read(FABRIC, &mut |text| Fabric::parse(text).map(|fabric| options.fabric = fabric))?;
         read(DELAYS, &mut |text| delays(text).map(|delays| options.delays = delays))?;
         read(FAULTS, &mut |text| Fault::list(text).map(|faults| options.faults = faults))?;
         read(TRAPS, &mut |text| traps(text).map(|traps| options.traps = traps))?;
@@ -196,6 +204,7 @@ impl Options {
             (CAPABILITY, format!("{major}.{minor}")),
             (DRIVER_VERSION, self.driver_version.to_string()),
             (WITHOUT, without.join(",")),
+            (FABRIC, self.fabric.to_string()),
             (DELAYS, self.delays.map_or_else(String::new, |(seed, most)| format!("{seed}:{most}"))),
             (FAULTS, faults.join(",")),
             (TRAPS, traps.join(",")),

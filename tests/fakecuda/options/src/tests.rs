@@ -13,6 +13,7 @@ fn what_is_written_is_what_is_read() {
         driver_version: 12_020,
         without_pools: true,
         without_graphs: true,
+        fabric: Fabric { state: 3, status: 999, clique: 7 },
         delays: Some((7, 300)),
         faults: vec![
             Fault { entry: "cuInit".to_owned(), number: 1, code: 9999, effect: Effect::Once },
@@ -46,6 +47,9 @@ fn a_value_that_is_not_understood_is_named() {
         (CAPABILITY, "9"),
         (DRIVER_VERSION, "13.0"),
         (WITHOUT, "pools,nothing"),
+        (FABRIC, "3:0"),
+        (FABRIC, "3:0:7:1"),
+        (FABRIC, "256:0:7"),
         (DELAYS, "7"),
         (FAULTS, "cuInit"),
         (FAULTS, "cuInit:1:2:now"),
