@@ -2,8 +2,12 @@
 // CUDA C++ compiled at run time.
 //
 // ```cpp
-// // `bytes` goes to `to` behind all that `theirs`, a CUstream, has; what is put there afterwards comes behind the
-// copy. purlin::Status CopyBetween(const purlin::Device& device, std::uintptr_t theirs, const std::vector<char>& bytes,
+// #include "purlin/executable.h"
+// #include "purlin/program.h"
+// #include "purlin/raw_buffer.h"
+//
+// // The copy is behind all that `theirs`, a CUstream, has; what is put there afterwards is behind the copy.
+// purlin::Status CopyBetween(const purlin::Device& device, std::uintptr_t theirs, const std::vector<char>& bytes,
 //                            const purlin::RawBuffer& to) {
 //   const purlin::Event before = purlin::EventOfCudaStream(device, theirs);
 //   const purlin::Event copied = to.CopyFromHost(bytes.data(), 0, bytes.size(), {before});
@@ -11,11 +15,6 @@
 //   if (!ordered.ok()) return ordered;
 //   return copied.Wait();  // for `bytes`: the two orders take no thread
 // }
-// ```
-//
-// ```cpp
-// #include "purlin/executable.h"
-// #include "purlin/program.h"
 //
 // purlin::StatusOr<purlin::KernelLoaderSpec> Twice() {
 //   purlin::KernelSource source;

@@ -1,10 +1,10 @@
 // Purlin's adapter for programs of CUDA's driver API: their streams, events and memory beside Purlin's, both ways.
 //
-//   const purlin::Event before = purlin::adapters::FromCuda(device, their_event);       // a CUevent, or a CUstream
-//   const purlin::Event copied = buffer.CopyFromHost(bytes, 0, size, {before});         // the GPU waits, no thread
-//   does const purlin::Status ordered = purlin::adapters::WaitOnCuda(device, their_stream, copied);  // what comes
-//   later waits auto memory = purlin::adapters::FromCuda(space, their_address, size, purlin::Mutability::kMutable,
-//   release); auto address = purlin::adapters::ToCuda(buffer);                                    // a CUdeviceptr
+//   const purlin::Event before = purlin::adapters::FromCuda(device, their_event);    // a CUevent, or a CUstream
+//   const purlin::Event copied = buffer.CopyFromHost(bytes, 0, size, {before});      // the GPU waits, no thread does
+//   purlin::Status ordered = purlin::adapters::WaitOnCuda(device, stream, copied);   // what comes there later waits
+//   auto memory = purlin::adapters::FromCuda(space, address, size, purlin::Mutability::kMutable, release);
+//   auto address = purlin::adapters::ToCuda(buffer);                                 // a CUdeviceptr
 //
 // Thin: all is in purlin/cuda.h and raw_buffer.h, in numbers and pointers. Where those say "not null", "owns" or
 // "blocks", it holds here. The streams CU_STREAM_LEGACY, CU_STREAM_PER_THREAD and 0 are those of the primary context of
