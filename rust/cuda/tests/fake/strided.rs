@@ -342,6 +342,18 @@ fn a_caller_that_waits_needs_no_thread_and_no_chunk_of_others() {
                 sent
             };
             soon("with chunks", || (way(&matrix), way(&small)));
+            // A caller looks 2000 times by itself. Then the poller asks, and learns of the end.
+            let held = Held::new(&session.driver);
+            control.reset_calls();
+            soon("what the poller learns", || {
+                thread::scope(|scope| {
+                    let waiting = scope.spawn(|| outcome(&way(&small).ready_event()));
+                    let asked = || control.calls("cuEventQuery");
+                    until(|| format!("the driver is asked {} times", asked()), || asked() > 2500);
+                    drop(held);
+                    waiting.join().unwrap().unwrap();
+                });
+            });
             control.reset_calls();
             // SAFETY: the bytes stay until the event, which outcome() waits for or fails the process.
             let down = unsafe { block.copy_to_host(read.as_mut_ptr(), 0, bytes, &[]) };
