@@ -3,7 +3,7 @@
 // ```cpp
 // purlin::Status WarmUp(const purlin::CompileCache& cache, purlin::Executor& pool, const purlin::KernelSource& source)
 // {
-//   const purlin::Future<purlin::Ptx> first = cache.GetOrCompile(source, pool);  // begins; blocks nobody
+//   const purlin::Future<purlin::Ptx> first = cache.GetOrCompile(source, pool);  // begins; no thread blocks
 //   const purlin::Future<purlin::Ptx> again = cache.GetOrCompile(source, pool);  // the same compilation
 //   first.OnReady([](const purlin::StatusOr<const purlin::Ptx*>& ptx) { /* LoadedKernel::Load, or the error */ });
 //   return again.Await().status();
@@ -80,7 +80,7 @@ class CompileCache final : public internal::Handle<CompileCache, const internal:
         promise.Set(Take(compiled, expressions));
       }
     };
-    // Nobody keeps the executor longer than the call.
+    // Nothing keeps the executor longer than the call.
     const std::shared_ptr<Executor> borrowed(std::shared_ptr<Executor>(), &executor);
     Get(source, internal::MakeExecutorRef<Mode>(borrowed), internal::MakeCallback(std::move(set)));
     return future;

@@ -474,7 +474,7 @@ TEST(NvrtcTest, ThreadsThatAskAtOnceShareOneCompilation) {
     const Held held("shared.cu");
     std::vector<std::thread> threads;
     for (Future<Ptx>& future : asked) threads.emplace_back([&] { future = cache.GetOrCompile(source, pool); });
-    for (std::thread& thread : threads) thread.join();  // Nobody waits for the compilation, which is held.
+    for (std::thread& thread : threads) thread.join();  // None waits for the compilation, which is held.
     for (const Future<Ptx>& future : asked) EXPECT_FALSE(future.IsReady());
     EXPECT_EQ(CompileCache(cache).size(), 1U) << "copies are one cache";
   }

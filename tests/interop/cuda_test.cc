@@ -168,7 +168,7 @@ TEST_F(CudaAdapterTest, OurMemoryIsTheirsUnderAHold) {
   ASSERT_TRUE(WaitOnCuda(device_, stream_, hold.ready_event()).ok());
   ASSERT_EQ(cuMemcpyDtoDAsync(theirs_, ToCuda(hold.memory()).value(), kBytes, stream_), CUDA_SUCCESS);
   hold.ReleaseAfter(FromCuda(device_, stream_));
-  // The memory goes to whoever asks for it next, behind their copy.
+  // The memory goes to the next that asks for it, behind their copy.
   buffer.Delete();
   const RawBuffer pinned = Allocate("pinned_host");
   std::memset(pinned.host_pointer(), 1, kBytes);

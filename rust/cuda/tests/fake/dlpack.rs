@@ -178,7 +178,7 @@ fn an_array_comes_behind_the_stream_of_its_producer() {
     });
 }
 
-/// Of memory that nobody may write, the one struct is about the other's memory.
+/// Of immutable memory, the one struct is about the other's memory.
 #[test]
 fn an_array_that_passes_again_and_again_is_the_first_one() {
     process::run("dlpack::an_array_that_passes_again_and_again_is_the_first_one", &two(), || {

@@ -165,7 +165,7 @@ fn imported(client: &Client, bytes: usize) -> Result<Option<String>, Error> {
     Ok(is_wrong.then(|| "no error, and wrong bytes, of a copy through imported memory".to_owned()))
 }
 
-/// A way over the stream of somebody else: here one of the client's, for launches. What was wrong with it.
+/// A way over a stream of others: here one of the client's, for launches. What was wrong with it.
 fn beside_others(client: &Client, bytes: usize) -> Result<Option<String>, Error> {
     let (there, back) = (block(client, 0, "device", bytes)?, block(client, 0, "pinned_host", bytes)?);
     let (data, device) = (pattern(bytes, 6), client.devices().swap_remove(0));

@@ -1,6 +1,6 @@
 //! Arrays in memory of NVIDIA's GPUs, and streams by which their producers and consumers are in order.
 //!
-//! Who takes an array says on which stream it will be read or was written, by the numbers of Python's array API. So
+//! The taker of an array says on which stream it will be read or was written, by the numbers of Python's array API. So
 //! neither side waits on the host: the consumer's stream waits for the array's definition, and the definition of an
 //! imported array is behind what the producer's stream has.
 
