@@ -32,7 +32,7 @@ fn what_a_submission_wrote_is_seen_by_whoever_sees_that_it_is_over() {
         let gpu = gpu();
         let (point, ends) = submit(&gpu);
         let output = Watched::new(Output::new());
-        let (flag, of_device) = (Flag::of(point.event.handle()), output.clone());
+        let (flag, of_device) = (Flag::of(point.submitted.event.handle()), output.clone());
         let device = thread::spawn(move || {
             of_device.write();
             flag.end();
@@ -58,7 +58,7 @@ fn each_submission_ends_once_and_the_watermark_never_falls() {
         let gpu = gpu();
         let submitted = [submit(&gpu), submit(&gpu)];
         for (point, _) in &submitted {
-            Flag::of(point.event.handle()).end();
+            Flag::of(point.submitted.event.handle()).end();
         }
         let other = Arc::clone(&gpu);
         let caller = thread::spawn(move || other.stream(ROLE).look(&other, Some(1)));

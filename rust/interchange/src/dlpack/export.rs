@@ -172,8 +172,8 @@ fn place(reference: &ExternalReference, space: &MemorySpace, is_empty: bool) -> 
     let (memory, gpu) = (reference.memory(), gpu_of(space));
     let device = gpu.unwrap_or_else(|| host_of(space));
     let first = match (memory.host_pointer(), gpu) {
-        _ if is_empty => std::ptr::null_mut(),
         (Some(pointer), _) => pointer.as_ptr().cast(),
+        (None, _) if is_empty => std::ptr::null_mut(),
         (None, Some(_)) => std::ptr::with_exposed_provenance_mut(memory.device_pointer()?),
         (None, None) => {
             return Err(Error::unimplemented(format!(
