@@ -166,6 +166,15 @@ fn what_is_exported_is_the_memory_itself_in_its_own_order() {
 }
 
 #[test]
+fn an_empty_array_that_the_host_reaches_has_an_address() {
+    let host = Host::new();
+    let buffer = Buffer::from_slice::<f32>(&[], &[2, 0], &host.space).unwrap();
+    let tensor = DlpackTensor::new(&buffer).unwrap();
+    // SAFETY: the tensor is ours. With null, what NumPy makes of it is not the same array (tests/interchange).
+    assert!(!unsafe { (*tensor.as_ptr()).dl_tensor.data }.is_null());
+}
+
+#[test]
 fn the_memory_stays_and_is_not_donated_until_the_deleter() {
     let host = Host::new();
     let buffer = Buffer::from_slice(&[7_u8; 4096], &[4096], &host.space).unwrap();
