@@ -43,7 +43,8 @@ struct State {
 /// of which nothing tells the end, and is used no more.
 #[must_use]
 pub(crate) struct Lease {
-    gpu: Weak<Gpu>,
+    /// `None` once it is given back.
+    gpu: Option<Weak<Gpu>>,
     number: u32,
 }
 
@@ -87,7 +88,7 @@ impl SideStreams {
         };
         state.busy.push(Arc::clone(&side_stream));
         let number = side_stream.number;
-        Ok((side_stream, Lease { gpu: Arc::downgrade(gpu), number }))
+        Ok((side_stream, Lease { gpu: Some(Arc::downgrade(gpu)), number }))
     }
 
     /// Those that may have an import.
@@ -115,20 +116,24 @@ impl SideStreams {
 
 impl Lease {
     /// The import is over: the side stream is for others.
-    pub(crate) fn give_back(self) {
-        if let Some(gpu) = self.gpu.upgrade()
+    pub(crate) fn give_back(mut self) {
+        if let Some(gpu) = self.take()
             && let Some(side_stream) = gpu.side_streams.leave(self.number)
         {
             gpu.side_streams.0.lock().idle.push(side_stream);
         }
-        std::mem::forget(self);
+    }
+
+    /// The GPU, unless it is gone or this was given back.
+    fn take(&mut self) -> Option<Arc<Gpu>> {
+        self.gpu.take().and_then(|gpu| gpu.upgrade())
     }
 }
 
 impl Drop for Lease {
     fn drop(&mut self) {
-        // One that was given back is not busy; with the GPU all are gone.
-        if let Some(gpu) = self.gpu.upgrade() {
+        // With the GPU all are gone.
+        if let Some(gpu) = self.take() {
             drop(gpu.side_streams.leave(self.number));
         }
     }
