@@ -19,6 +19,7 @@ use purlin_device::backend::{ForeignStream, ForeignWork, Operation, Schedule};
 use crate::api::ResultCode;
 use crate::event_pool::Recorded;
 use crate::gpu::Gpu;
+use crate::in_flight::{Begun, begin};
 use crate::operation_name::OperationName;
 use crate::orders::{Known, Order, key};
 use crate::side_streams::SideStreams;
@@ -42,11 +43,7 @@ pub(crate) fn import(
     if let Some(refused) = schedule.refused() {
         return refused;
     }
-    if let Err(error) = unit.gpu.check_whole().and_then(|()| unit.poller.start()) {
-        return Event::from_error(error);
-    }
-    let gate = schedule.gate(&operation);
-    let (event, promise) = match schedule.begin(operation) {
+    let Begun { gate, event, promise } = match begin(&unit, operation, schedule) {
         Ok(begun) => begun,
         Err(refused) => return Event::from_error(refused),
     };

@@ -21,7 +21,8 @@ use crate::api::{Api, Pools, ResultCode};
 use crate::driver::Driver;
 use crate::err;
 use crate::event_pool::EventPool;
-use crate::side_streams::SideStreams;
+use crate::line::Line;
+use crate::side_streams::{SideStream, SideStreams};
 use crate::stall::Listing;
 use crate::stream::{Role, Stream};
 use crate::trace::Tracer;
@@ -134,6 +135,12 @@ impl Gpu {
         &self.streams
     }
 
+    /// All streams: its own, and these.
+    pub(crate) fn lines<'a>(&'a self, side_streams: &'a [Arc<SideStream>]) -> impl Iterator<Item = (Line, &'a Stream)> {
+        let own = Role::ALL.into_iter().map(|role| (Line::Own(role), self.stream(role)));
+        own.chain(side_streams.iter().map(|side| (Line::Import(side.number()), side.stream())))
+    }
+
     /// Makes the context current on this thread, until the answer is dropped. What frees goes on without it: handles
     /// and addresses say which GPU is meant.
     ///
@@ -202,8 +209,8 @@ impl Gpu {
     pub(crate) fn give_up(&self, code: ResultCode, what: &str) -> Error {
         let error = err::error(self.api(), code, what);
         let side_streams = self.side_streams.busy();
-        let streams = self.streams.iter().chain(side_streams.iter().map(|side_stream| side_stream.stream()));
-        let oldest = streams.filter_map(Stream::oldest).min_by_key(|(number, _)| *number);
+        let oldest = self.lines(&side_streams).filter_map(|(_, stream)| stream.oldest());
+        let oldest = oldest.min_by_key(|(number, _)| *number);
         let oldest = oldest.map_or_else(
             || "nothing was in flight".to_owned(),
             |(_, name)| format!("the oldest operation in flight was the {name}"),

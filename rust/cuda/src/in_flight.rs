@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use purlin_async::event::Part;
 use purlin_async::{Event, EventPromise, EventState, after_all, when_all};
-use purlin_base::{Error, SourceLocation};
-use purlin_device::backend::{Access, DeviceRange, Operation, OperationPromise, OperationRunner, Schedule};
+use purlin_base::{Error, SourceLocation, StatusOr};
+use purlin_device::backend::{Access, DeviceRange, Gate, Operation, OperationPromise, OperationRunner, Schedule};
 
 use crate::operation_name::OperationName;
 use crate::orders::{Known, Order, key};
@@ -222,6 +222,23 @@ impl Waits {
     }
 }
 
+/// An operation that has an event.
+pub(crate) struct Begun<'a> {
+    pub(crate) gate: Gate<'a>,
+    pub(crate) event: Event,
+    pub(crate) promise: OperationPromise,
+}
+
+/// # Errors
+/// What broke the GPU; there is no thread for the poller; the client has shut down.
+pub(crate) fn begin<'a>(unit: &Unit, operation: Operation, schedule: &'a Schedule<'_>) -> StatusOr<Begun<'a>> {
+    unit.gpu.check_whole()?;
+    unit.poller.start()?;
+    let gate = schedule.gate(&operation);
+    let (event, promise) = schedule.begin(operation)?;
+    Ok(Begun { gate, event, promise })
+}
+
 /// See [`Backend::run`](purlin_device::backend::Backend::run). The operation touches memory of `unit`.
 pub(crate) fn run(shared: &Arc<Shared>, unit: Arc<Unit>, operation: Operation, schedule: &Schedule<'_>) -> Event {
     if let Some(refused) = schedule.refused() {
@@ -235,11 +252,7 @@ pub(crate) fn run(shared: &Arc<Shared>, unit: Arc<Unit>, operation: Operation, s
             return all;
         }
     }
-    if let Err(error) = unit.gpu.check_whole().and_then(|()| unit.poller.start()) {
-        return Event::from_error(error);
-    }
-    let gate = schedule.gate(&operation);
-    let (event, promise) = match schedule.begin(operation) {
+    let Begun { gate, event, promise } = match begin(&unit, operation, schedule) {
         Ok(begun) => begun,
         Err(refused) => return Event::from_error(refused),
     };

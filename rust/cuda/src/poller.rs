@@ -80,10 +80,13 @@ impl Shared {
         let _current = gpu.enter().ok();
         while self.sleep_until_wanted() {
             let mut last = Instant::now();
-            while gpu.streams().iter().any(Stream::is_busy) || (gpu.side_streams.is_busy() && !self.state.lock().ends) {
+            loop {
                 let side_streams = gpu.side_streams.busy();
-                let streams = gpu.streams().iter().chain(side_streams.iter().map(|side_stream| side_stream.stream()));
-                let ended = streams.filter(|stream| stream.look(gpu, None)).count();
+                let has_imports = || side_streams.iter().any(|side_stream| side_stream.stream().is_busy());
+                if !gpu.streams().iter().any(Stream::is_busy) && (!has_imports() || self.state.lock().ends) {
+                    break;
+                }
+                let ended = gpu.lines(&side_streams).filter(|(_, stream)| stream.look(gpu, None)).count();
                 if ended > 0 {
                     last = Instant::now();
                 } else if last.elapsed() > EAGER {

@@ -96,11 +96,6 @@ impl SideStreams {
         self.0.lock().busy.clone()
     }
 
-    /// Whether an import is pending.
-    pub(crate) fn is_busy(&self) -> bool {
-        self.0.lock().busy.iter().any(|side_stream| side_stream.stream.is_busy())
-    }
-
     fn leave(&self, number: u32) -> Option<Arc<SideStream>> {
         let mut state = self.0.lock();
         let at = state.busy.iter().position(|side_stream| side_stream.number == number)?;

@@ -9,7 +9,6 @@ use purlin_async::task::census::{self, Occupation, Occupied};
 use purlin_base::sync::{keep_record, spawn};
 
 use crate::gpu::Gpu;
-use crate::line::{Line, Role};
 use crate::stream::Pending;
 
 /// Listed as long as its GPU is open. The report must not become what closes it.
@@ -42,9 +41,7 @@ fn describe(gpu: &Gpu) -> String {
         Err(error) => text += &format!(", {}; its streams have", error.message()),
     }
     let side_streams = gpu.side_streams.busy();
-    let own = Role::ALL.into_iter().map(|role| (Line::Own(role), gpu.stream(role)));
-    let side = side_streams.iter().map(|side| (Line::Import(side.number()), side.stream()));
-    let streams: Vec<_> = own.chain(side).collect();
+    let streams: Vec<_> = gpu.lines(&side_streams).collect();
     let pending: Vec<_> =
         streams.iter().filter_map(|(line, stream)| stream.pending().map(|pending| (line, pending))).collect();
     if pending.is_empty() {

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use purlin::backend::{ForeignEvent, ForeignStream, ForeignWork};
 use purlin::{Device, Error, Event, EventPromise, RawBuffer, ShutdownMode, ShutdownOptions, StatusCode, when_all};
-use purlin_fakecuda::{Options, process};
+use purlin_fakecuda::{Driver, Options, process};
 
 use crate::beside::Endless;
 use crate::launches::FILL;
@@ -347,6 +347,17 @@ fn a_capture_of_others_takes_nothing_in() {
     });
 }
 
+/// The work of others is over, and goes; nothing is left, and the detector is silent.
+#[track_caller]
+fn gone(driver: &Driver, stranger: Stranger, module: usize, theirs: *mut u8) {
+    stranger.unload(module);
+    stranger.free(theirs);
+    drop(stranger);
+    nothing_is_left(driver);
+    nothing_is_promised("");
+    driver.control.no_reports();
+}
+
 /// The client's end does not wait for others longer than it was told to.
 #[test]
 fn a_client_ends_while_others_work() {
@@ -373,12 +384,7 @@ fn a_client_ends_while_others_work() {
             until(|| format!("threads {:?}", threads()), || threads().is_empty());
             assert!(!stranger.is_idle());
             driver.control.set_endless("");
-            stranger.unload(module);
-            stranger.free(theirs);
-            drop(stranger);
-            nothing_is_left(&driver);
-            nothing_is_promised("");
-            driver.control.no_reports();
+            gone(&driver, stranger, module, theirs);
         }
     });
 }
@@ -394,12 +400,7 @@ fn what_is_pending_happens_when_the_last_handle_is_gone() {
         assert!(!pending.is_ready());
         drop(endless);
         outcome(&pending).unwrap();
-        stranger.unload(module);
-        stranger.free(theirs);
-        drop(stranger);
-        nothing_is_left(&driver);
-        nothing_is_promised("");
-        driver.control.no_reports();
+        gone(&driver, stranger, module, theirs);
     });
 }
 
