@@ -24,7 +24,7 @@ use crate::memory::is_of_gpu;
 use crate::parts::Parts;
 use crate::pinned::Pinned;
 use crate::route::Route;
-use crate::stream::{EndedOn, Order, Role, Stream, SyncPoint};
+use crate::stream::{Content, EndedOn, Order, Role, Stream, SyncPoint};
 use crate::uses::Point;
 use crate::{download, launch, overlapping, upload};
 
@@ -60,11 +60,6 @@ pub(crate) fn on_host(operation: &mut Operation) -> Result<(), Error> {
 pub(crate) fn address(range: &DeviceRange) -> usize {
     let (extent, offset_bytes) = range.place();
     extent.address() + offset_bytes
-}
-
-/// How many bytes a copy moves; 0 for a launch.
-fn copied_bytes(operation: &Operation) -> usize {
-    if matches!(operation.work(), Work::Launch { .. }) { 0 } else { operation.size_bytes() }
 }
 
 /// One end of a copy.
@@ -130,9 +125,14 @@ pub(crate) fn start(mut in_flight: Box<InFlight>, mut points: Vec<SyncPoint>) {
             in_flight.pinned = pinned;
             let source = std::ptr::with_exposed_provenance(from);
             // SAFETY: the operation keeps both ends, of so many bytes, until its event, and the source pinned.
-            enqueue(in_flight, Role::ToDevice, &points, identity, None, move |stream| unsafe {
-                (api.base.copy_to_device)(to, source, bytes, stream)
-            });
+            enqueue(
+                in_flight,
+                (Role::ToDevice, Content::Bytes(bytes)),
+                &points,
+                identity,
+                None,
+                move |stream| unsafe { (api.base.copy_to_device)(to, source, bytes, stream) },
+            );
         }
         (End::Gpu(_, from), End::Host(to)) => {
             let Some(pinned) = pinned(&in_flight, to, bytes) else {
@@ -142,7 +142,7 @@ pub(crate) fn start(mut in_flight: Box<InFlight>, mut points: Vec<SyncPoint>) {
             in_flight.pinned = pinned;
             let destination = std::ptr::with_exposed_provenance_mut(to);
             // SAFETY: the same, with the destination pinned.
-            enqueue(in_flight, Role::ToHost, &points, identity, None, move |stream| unsafe {
+            enqueue(in_flight, (Role::ToHost, Content::Bytes(bytes)), &points, identity, None, move |stream| unsafe {
                 (api.base.copy_to_host)(destination, from, bytes, stream)
             });
         }
@@ -151,7 +151,7 @@ pub(crate) fn start(mut in_flight: Box<InFlight>, mut points: Vec<SyncPoint>) {
                 return overlapping::start(in_flight, points, from, to, bytes);
             }
             // SAFETY: the operation keeps both ends, of so many bytes, until its event.
-            enqueue(in_flight, Role::Within, &points, identity, None, move |stream| unsafe {
+            enqueue(in_flight, (Role::Within, Content::Bytes(bytes)), &points, identity, None, move |stream| unsafe {
                 (api.base.copy_within)(to, from, bytes, stream)
             });
         }
@@ -173,14 +173,14 @@ fn pinned(in_flight: &InFlight, address: usize, bytes: usize) -> Option<Pinned> 
 /// work needs until it is over.
 pub(crate) fn enqueue(
     mut in_flight: Box<InFlight>,
-    role: Role,
+    (role, content): (Role, Content<'_>),
     points: &[SyncPoint],
     then: impl FnOnce(Result<(), Error>) -> Result<(), Error> + Send + 'static,
     other: Option<Arc<Gpu>>,
     work: impl FnOnce(CUstream) -> ResultCode,
 ) {
     let (enqueuing, unit) = (in_flight.enqueuing(), Arc::clone(&in_flight.unit));
-    let (waits, name, bytes) = (in_flight.caller_waits, in_flight.name(), copied_bytes(in_flight.operation()));
+    let (waits, name) = (in_flight.caller_waits, in_flight.name());
     let there = other.clone();
     let parts = Parts::of(in_flight);
     let end = parts.submission(move |outcome| {
@@ -188,7 +188,7 @@ pub(crate) fn enqueue(
         // A broken GPU drops what others have asked of its memory.
         outcome.and_then(|()| there.map_or(Ok(()), |there| there.check_whole()))
     });
-    let order = Order { role, waits: points, name: &name, other: other.as_deref(), bytes };
+    let order = Order { role, waits: points, name: &name, other: other.as_deref(), content };
     let submitted = Stream::submit(&unit.gpu, order, work, end);
     enqueuing.done(&submitted);
     parts.enqueued(submitted.as_ref());
@@ -226,7 +226,7 @@ fn copy_to_peer(in_flight: Box<InFlight>, points: &[SyncPoint], from: u64, other
     };
     let (here, context, api) = (in_flight.unit.gpu.context(), there.context(), in_flight.unit.gpu.api());
     // SAFETY: both ends have so many bytes until the event, in these contexts, which are retained.
-    enqueue(in_flight, Role::WithinToo, points, identity, Some(there), move |stream| unsafe {
+    enqueue(in_flight, (Role::WithinToo, Content::Bytes(bytes)), points, identity, Some(there), move |stream| unsafe {
         if here == context {
             // Virtual devices on one GPU.
             (api.base.copy_within)(to, from, bytes, stream)

@@ -16,7 +16,7 @@ use crate::operation_name::OperationName;
 use crate::parts::Parts;
 use crate::route::Route;
 use crate::staging::Chunk;
-use crate::stream::{EndedOn, Order, Role, Stream, SyncPoint};
+use crate::stream::{Content, EndedOn, Order, Role, Stream, SyncPoint};
 
 /// A download that is not over.
 struct Download {
@@ -139,8 +139,8 @@ impl Download {
         });
         // SAFETY: the chunk is kept until this part is over; the context is current.
         let work = |stream| unsafe { self.route.to_chunk(&part, address, &api.base, stream) };
-        let (points, bytes) = (std::mem::take(&mut rest.points), self.route.part_bytes(&part));
-        let order = Order { role: Role::ToHostToo, waits: &points, name: &self.name, other: None, bytes };
+        let (points, content) = (std::mem::take(&mut rest.points), Content::Bytes(self.route.part_bytes(&part)));
+        let order = Order { role: Role::ToHostToo, waits: &points, name: &self.name, other: None, content };
         let point = Stream::submit(&self.unit.gpu, order, work, end)?;
         // A caller that waits looks itself, and lets others help where there are more parts.
         if self.arrivals.is_none() || rest.left.len() > 0 {

@@ -24,7 +24,7 @@ use crate::memory::Keepers;
 use crate::operation_name::OperationName;
 use crate::parts::Parts;
 use crate::staging::{Chunk, SLAB_BYTES};
-use crate::stream::{EndedOn, Order, Role, Stream, SyncPoint};
+use crate::stream::{Content, EndedOn, Order, Role, Stream, SyncPoint};
 
 /// A launch whose last step is not enqueued yet. One thread at a time has it.
 struct Run {
@@ -155,7 +155,7 @@ impl Run {
     /// A submission behind all that was asked for, or that the launch waits for.
     fn enqueue_nothing(&self) -> StatusOr<SyncPoint> {
         let end = self.parts.submission(identity);
-        Stream::submit(&self.unit.gpu, order(self.role, &self.points, &self.name), |_stream| 0, end)
+        Stream::submit(&self.unit.gpu, order(self.role, &self.points, &self.name, Content::Nothing), |_stream| 0, end)
     }
 
     /// Enqueues a list. The context is current.
@@ -169,7 +169,8 @@ impl Run {
         // launch's caller promises what its kernels do with them. The context is current.
         let work = |stream| unsafe { perform_all(gpu, list, prepared, &self.addresses, &refused, stream) };
         let points = mem::take(&mut self.points);
-        self.last = Some(Stream::submit(gpu, order(self.role, &points, &self.name), work, end)?);
+        self.last =
+            Some(Stream::submit(gpu, order(self.role, &points, &self.name, Content::Commands(list)), work, end)?);
         Ok(())
     }
 
@@ -186,7 +187,7 @@ impl Run {
         let end = Box::new(move |outcome: Result<(), Error>, _: EndedOn| {
             self.runner.clone().run(move || self.chosen(outcome));
         });
-        if Stream::submit(&unit.gpu, order(role, &points, &name), work, end).is_ok() {
+        if Stream::submit(&unit.gpu, order(role, &points, &name, Content::Bytes(bytes)), work, end).is_ok() {
             unit.poller.wake();
         }
     }
@@ -214,6 +215,6 @@ impl Run {
     }
 }
 
-fn order<'a>(role: Role, waits: &'a [SyncPoint], name: &'a OperationName) -> Order<'a> {
-    Order { role, waits, name, other: None, bytes: 0 }
+fn order<'a>(role: Role, waits: &'a [SyncPoint], name: &'a OperationName, content: Content<'a>) -> Order<'a> {
+    Order { role, waits, name, other: None, content }
 }

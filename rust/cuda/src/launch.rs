@@ -21,7 +21,7 @@ use crate::gpu::Gpu;
 use crate::graph::{self, Prepared};
 use crate::in_flight::InFlight;
 use crate::module::Kernel;
-use crate::stream::{EndedOn, Role, SyncPoint};
+use crate::stream::{Content, EndedOn, Role, SyncPoint};
 
 /// The device whose GPU does the operation's commands. `None`: it has none.
 pub(crate) fn device_of(operation: &Operation) -> Option<usize> {
@@ -53,7 +53,7 @@ pub(crate) fn start(in_flight: Box<InFlight>, points: &[SyncPoint]) {
     let refused = Refused::of(list);
     let named = refused.clone();
     let then = move |outcome: Result<(), Error>| outcome.map_err(|error| named.name(error));
-    enqueue(in_flight, role, points, then, None, |stream| {
+    enqueue(in_flight, (role, Content::Commands(list)), points, then, None, |stream| {
         // SAFETY: core keeps the ranges, which are as large as the commands need, until the event; the launch's caller
         // promises what its kernels do with them. The context is current.
         unsafe { perform_all(&gpu, list, prepared, &addresses, &refused, stream) }

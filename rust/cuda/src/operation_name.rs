@@ -7,8 +7,6 @@ use std::sync::Arc;
 use purlin_async::trace::Value;
 use purlin_base::{Label, SourceLocation};
 use purlin_device::backend::{Access, ForeignWork, Launch, Operation, Work};
-#[cfg(not(purlin_model))]
-use purlin_device::backend::{Command, CommandList};
 
 /// `copy of 4 bytes from host to cuda:0/device ('copy', asked for at main.rs:7)`
 #[derive(Clone)]
@@ -63,9 +61,9 @@ impl OperationName {
         Self { work: WorkName::Foreign(work), label, place }
     }
 
-    /// What traces call it, with what they say of it on the device of that number.
+    /// What traces call it, with what they say of it.
     #[cfg(not(purlin_model))]
-    pub(crate) fn span(&self, device: usize) -> (String, Vec<(&'static str, Value)>) {
+    pub(crate) fn span(&self) -> (String, Vec<(&'static str, Value)>) {
         let text = |text: &dyn fmt::Display| Value::Text(text.to_string());
         let mut values = vec![("label", text(&self.label)), ("place", text(&self.place))];
         let name = match &self.work {
@@ -74,9 +72,7 @@ impl OperationName {
                 "copy".to_owned()
             }
             WorkName::Launch { launch, launch_id } => {
-                let kernels = u16::try_from(device).ok().and_then(|device| launch.commands(device)).map(kernels);
                 values.push(("launch_id", Value::Signed(i64::from(*launch_id))));
-                values.extend(kernels.map(|kernels| ("kernels", Value::Text(kernels))));
                 launch.name().to_owned()
             }
             WorkName::Foreign(work) => format!("import of {work}"),
@@ -90,25 +86,6 @@ impl OperationName {
     pub(crate) fn nothing() -> Self {
         Self { work: WorkName::Nothing, label: Label::default(), place: SourceLocation::UNKNOWN }
     }
-}
-
-/// The names of the kernels in a list, in its order; of many, the first.
-#[cfg(not(purlin_model))]
-fn kernels(list: &CommandList) -> String {
-    /// More tell a reader nothing.
-    const MOST: usize = 16;
-    let names = || {
-        list.commands().iter().filter_map(|command| match command {
-            Command::Kernel(command) => Some(command.kernel().name()),
-            _ => None,
-        })
-    };
-    let mut text = names().take(MOST).collect::<Vec<_>>().join(", ");
-    let others = names().count().saturating_sub(MOST);
-    if others > 0 {
-        text += &format!(" and {others} more");
-    }
-    text
 }
 
 impl fmt::Display for OperationName {

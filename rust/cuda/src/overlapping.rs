@@ -12,7 +12,7 @@ use crate::api::{Base, ResultCode};
 use crate::copy::enqueue;
 use crate::in_flight::InFlight;
 use crate::staging::{CHUNK_BYTES, Chunk, SLAB_BYTES};
-use crate::stream::{EndedOn, Role, SyncPoint};
+use crate::stream::{Content, EndedOn, Role, SyncPoint};
 
 /// Enqueues the copy behind `points`, once there is a chunk. The context is current.
 pub(crate) fn start(mut in_flight: Box<InFlight>, points: Vec<SyncPoint>, from: u64, to: u64, bytes: usize) {
@@ -37,7 +37,7 @@ fn copy_through(chunk: Chunk, in_flight: Box<InFlight>, points: &[SyncPoint], fr
         drop(chunk);
         outcome
     };
-    enqueue(in_flight, Role::Within, points, end, None, move |stream| {
+    enqueue(in_flight, (Role::Within, Content::Bytes(bytes)), points, end, None, move |stream| {
         // SAFETY: the operation keeps both ends, of so many bytes, and the chunk, until its event.
         unsafe { pieces(base, stream, between, from, to, bytes) }
     });

@@ -19,6 +19,7 @@ use cudarc::driver::sys::CUstream;
 use purlin_base::sync::Mutex;
 use purlin_base::sync::atomic::{AtomicU64, Ordering};
 use purlin_base::{Error, StatusOr};
+use purlin_device::backend::CommandList;
 
 use crate::api::{Api, ResultCode};
 use crate::err;
@@ -142,8 +143,19 @@ pub(crate) struct Order<'a> {
     pub(crate) name: &'a OperationName,
     /// The other GPU whose memory it touches.
     pub(crate) other: Option<&'a Gpu>,
-    /// How many bytes it copies, for traces.
-    pub(crate) bytes: usize,
+    /// For traces.
+    pub(crate) content: Content<'a>,
+}
+
+/// What a submission does, as traces tell it.
+#[derive(Clone, Copy)]
+pub(crate) enum Content<'a> {
+    /// Copies so many bytes.
+    Bytes(usize),
+    /// All commands of a list.
+    Commands(&'a CommandList),
+    /// Nothing but to be behind others.
+    Nothing,
 }
 
 /// What happens at the end of a submission.
@@ -178,7 +190,6 @@ struct Submission {
 struct Traced {
     times: Times,
     role: Role,
-    bytes: usize,
 }
 
 struct Record {
@@ -261,8 +272,8 @@ impl Stream {
             Ok(event) => event,
             Err(code) => return refuse(gpu.failed(code, &order.name.to_string()), end),
         };
-        let Order { role, bytes, .. } = order;
-        let traced = gpu.tracer.times().map(|times| Traced { times, role, bytes });
+        let role = order.role;
+        let traced = gpu.tracer.times(order.content).map(|times| Traced { times, role });
         let submission = Submission { name: order.name.clone(), event, end, traced };
         match stream.enqueue(gpu, Of::Role(role), order.waits, submission, work) {
             Ok(point) => Ok(point),
@@ -446,8 +457,8 @@ impl Stream {
             self.completed.store(number, Ordering::Release);
         }
         drop(queue);
-        if let Some(Traced { times, role, bytes }) = traced.filter(|_| outcome.is_ok()) {
-            gpu.tracer.tell(gpu, role, &name, bytes, &times);
+        if let Some(Traced { times, role }) = traced.filter(|_| outcome.is_ok()) {
+            gpu.tracer.tell(gpu, role, &name, times);
         }
         drop((submitted, name));
         end(outcome, if own == Some(number) { EndedOn::Caller } else { EndedOn::Poller });

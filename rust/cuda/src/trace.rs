@@ -17,12 +17,13 @@ use std::time::{Duration, Instant};
 use cudarc::driver::sys::CUstream;
 use purlin_async::trace::{DeviceLane, Value, is_recording};
 use purlin_base::sync::Mutex;
+use purlin_device::backend::{Command, CommandList};
 
 use crate::driver::Driver;
 use crate::event_pool::{EventPool, Recorded};
 use crate::gpu::Gpu;
 use crate::operation_name::OperationName;
-use crate::stream::{NON_BLOCKING, Role};
+use crate::stream::{Content, NON_BLOCKING, Role};
 
 /// So long an anchor serves.
 const ANCHOR_SERVES: Duration = Duration::from_secs(1);
@@ -51,10 +52,11 @@ struct Anchor {
     at: Instant,
 }
 
-/// When the work of a submission begins and ends.
+/// When the work of a submission begins and ends, and what it is.
 pub(crate) struct Times {
     begin: Recorded,
     end: Recorded,
+    content: Option<(&'static str, Value)>,
 }
 
 impl Tracer {
@@ -65,28 +67,33 @@ impl Tracer {
     }
 
     /// Events for a submission, if a trace is being recorded. The GPU's context is current.
-    pub(crate) fn times(&self) -> Option<Times> {
-        if is_recording() { self.new_times() } else { None }
+    pub(crate) fn times(&self, content: Content<'_>) -> Option<Times> {
+        if is_recording() { self.new_times(content) } else { None }
     }
 
     #[cold]
-    fn new_times(&self) -> Option<Times> {
-        Some(Times { begin: self.events.take().ok()?, end: self.events.take().ok()? })
+    fn new_times(&self, content: Content<'_>) -> Option<Times> {
+        let content = match content {
+            Content::Bytes(bytes) => Some(("bytes", Value::Unsigned(bytes as u64))),
+            Content::Commands(list) => {
+                Some(kernels(list)).filter(|names| !names.is_empty()).map(|names| ("kernels", Value::Text(names)))
+            }
+            Content::Nothing => None,
+        };
+        Some(Times { begin: self.events.take().ok()?, end: self.events.take().ok()?, content })
     }
 
     /// Tells what is over. Blocks for as long as an idle stream needs for nothing.
     #[cold]
-    pub(crate) fn tell(&self, gpu: &Gpu, role: Role, name: &OperationName, bytes: usize, times: &Times) {
+    pub(crate) fn tell(&self, gpu: &Gpu, role: Role, name: &OperationName, times: Times) {
         let Some(lane) = self.lanes.get(role as usize).filter(|_| is_recording()) else { return };
         let Ok(_current) = gpu.enter() else { return };
         let Some(anchor) = self.anchor(gpu) else { return };
         let [Some(begin), Some(end)] = [&times.begin, &times.end].map(|event| anchor.time_of(gpu, event)) else {
             return;
         };
-        let (name, mut values) = name.span(gpu.index);
-        if bytes > 0 {
-            values.push(("bytes", Value::Unsigned(bytes as u64)));
-        }
+        let (name, mut values) = name.span();
+        values.extend(times.content);
         lane.span(name, begin..end, values);
     }
 
@@ -130,6 +137,24 @@ impl Tracer {
             unsafe { (gpu.api().base.destroy_stream)(stream.0) };
         }
     }
+}
+
+/// The names of the kernels in a list, in its order; of many, the first.
+fn kernels(list: &CommandList) -> String {
+    /// More tell a reader nothing.
+    const MOST: usize = 16;
+    let names = || {
+        list.commands().iter().filter_map(|command| match command {
+            Command::Kernel(command) => Some(command.kernel().name()),
+            _ => None,
+        })
+    };
+    let mut text = names().take(MOST).collect::<Vec<_>>().join(", ");
+    let others = names().count().saturating_sub(MOST);
+    if others > 0 {
+        text += &format!(" and {others} more");
+    }
+    text
 }
 
 impl Times {

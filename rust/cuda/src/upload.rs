@@ -20,7 +20,7 @@ use crate::operation_name::OperationName;
 use crate::parts::Parts;
 use crate::route::Route;
 use crate::staging::{Chunk, SLAB_BYTES};
-use crate::stream::{Order, Role, Stream, SyncPoint};
+use crate::stream::{Content, Order, Role, Stream, SyncPoint};
 
 /// How many threads fill chunks of one upload at most. One does not keep up with the bus.
 const FILLERS: usize = 4;
@@ -170,8 +170,8 @@ impl Upload {
             drop(kept);
             outcome
         });
-        let (name, bytes) = (&self.name, self.route.part_bytes(part));
-        let order = Order { role: Role::ToDevice, waits: &self.points, name, other: None, bytes };
+        let (name, content) = (&self.name, Content::Bytes(self.route.part_bytes(part)));
+        let order = Order { role: Role::ToDevice, waits: &self.points, name, other: None, content };
         let submitted = Stream::submit(&self.unit.gpu, order, work, end);
         // A caller that waits looks itself; where there are more parts, it is helped to get their chunks back.
         if !self.caller_waits || self.has_several_parts {

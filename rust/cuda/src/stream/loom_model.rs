@@ -7,7 +7,7 @@ use loom::thread;
 use purlin_base::sync::atomic::{AtomicUsize, Ordering};
 use purlin_base::sync::explore;
 
-use super::{Order, Role, Stream, SyncPoint};
+use super::{Content, Order, Role, Stream, SyncPoint};
 use crate::gpu::Gpu;
 use crate::model::{Flag, Output, gpu};
 use crate::operation_name::OperationName;
@@ -19,7 +19,8 @@ const ROLE: Role = Role::Within;
 fn submit(gpu: &Arc<Gpu>) -> (SyncPoint, Watched<AtomicUsize>) {
     let ends = Watched::new(AtomicUsize::new(0));
     let counted = ends.clone();
-    let order = Order { role: ROLE, waits: &[], name: &OperationName::nothing(), other: None, bytes: 0 };
+    let order =
+        Order { role: ROLE, waits: &[], name: &OperationName::nothing(), other: None, content: Content::Nothing };
     // Relaxed: read after the threads are joined.
     let end = Box::new(move |_outcome, _place| _ = counted.fetch_add(1, Ordering::Relaxed));
     let point = Stream::submit(gpu, order, |_stream| 0, end);

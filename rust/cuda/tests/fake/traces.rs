@@ -10,6 +10,7 @@ use purlin_fakecuda::{Options, process};
 use serde_json::Value;
 
 use crate::calls::{BUT, counted, quiet};
+use crate::flows;
 use crate::graphs;
 use crate::launches::{fill, start};
 use crate::support::*;
@@ -151,6 +152,21 @@ fn a_graph_is_one_span_with_its_kernels_and_no_event_has_times_when_nothing_is_t
                 traced.insert("cuEventRecord", around + behind + 1);
             }
             assert_eq!(session.calls(&BUT), traced);
+        });
+    });
+}
+
+#[test]
+fn steps_that_bytes_of_the_gpu_choose_are_spans_with_their_own_kernels() {
+    let name = "traces::steps_that_bytes_of_the_gpu_choose_are_spans_with_their_own_kernels";
+    process::run(name, &Options::default(), || {
+        Session::with(1, |session| {
+            let trace = Trace::of(|| assert_eq!(flows::work(&session.client), Ok(None)));
+            let of_launches = trace.0.iter().filter(|span| span["lane"] == "cuda:0, launches");
+            let told: Vec<_> = of_launches.map(|span| (&span["args"]["kernels"], &span["args"]["bytes"])).collect();
+            // Loops of 3, 1 and 0 rounds: a round has a kernel, and each choice copies the byte that chooses.
+            assert_eq!(told.iter().filter(|(kernels, _)| *kernels == "fill_32").count(), 3 + 1, "{told:?}");
+            assert_eq!(told.iter().filter(|(_, bytes)| **bytes == 1).count(), 4 + 2 + 1, "{told:?}");
         });
     });
 }
