@@ -1,14 +1,16 @@
 // Purlin's instructions for operations of the platform "cuda", on a driver that does nothing: the fake driver of tests
-// in its empty mode. Times on it would say nothing, so without it there are no rows; a GPU's are in rust/cuda/benches.
+// in its empty mode, whose own few hundred instructions a call are counted, too. Times on it would say nothing, so
+// without it there are no rows; a GPU's are in rust/cuda/benches. Where the caller does not wait, another thread ends
+// what it has begun, and the counts of one thread differ from run to run: such operations have no row.
+#include <cstdint>
 #include <cstdlib>
-#include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "need.h"
 #include "ours.h"
 #include "purlin/client.h"
-#include "purlin/kernel.h"
 #include "purlin/kernel_loader_spec.h"
 #include "purlin/loaded_kernel.h"
 #include "purlin/raw_buffer.h"

@@ -85,6 +85,7 @@ class CompileCache final : public internal::Handle<CompileCache, const internal:
     Get(source, internal::MakeExecutorRef<Mode>(borrowed), internal::MakeCallback(std::move(set)));
     return future;
   }
+
   /// The next call for that source compiles it anew; futures stay as they are. False if nothing was known of it, also
   /// if it is no source or there is no nvrtc. Never blocks but to look for nvrtc, once in a process.
   PURLIN_API bool Forget(const KernelSource& source) const;
