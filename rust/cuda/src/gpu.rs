@@ -135,9 +135,9 @@ impl Gpu {
         &self.streams
     }
 
-    /// All streams: its own, and these.
+    /// All streams: its own, as far as they are made, and these.
     pub(crate) fn lines<'a>(&'a self, side_streams: &'a [Arc<SideStream>]) -> impl Iterator<Item = (Line, &'a Stream)> {
-        let own = Role::ALL.into_iter().map(|role| (Line::Own(role), self.stream(role)));
+        let own = Role::ALL.into_iter().map(Line::Own).zip(&self.streams);
         own.chain(side_streams.iter().map(|side| (Line::Import(side.number()), side.stream())))
     }
 
