@@ -248,3 +248,30 @@ fn a_read_to_ordinary_memory_waits_for_a_copy_to_the_host() {
 fn a_read_to_ordinary_memory_waits_for_a_copy_to_a_peer() {
     a_read_waits_for("a_read_to_ordinary_memory_waits_for_a_copy_to_a_peer", Step::WithinToo);
 }
+
+/// An event of the driver's is not recorded anew while a wait for it can follow, also when no other event is idle.
+#[test]
+fn an_event_is_not_recorded_anew_under_those_that_wait_for_it() {
+    /// More than Purlin has idle events after half as many operations.
+    const MANY: usize = 64;
+    process::run("order::an_event_is_not_recorded_anew_under_those_that_wait_for_it", &Options::default(), || {
+        Session::with(2, |session| {
+            let blocks = Blocks::new(session);
+            let launches = |count| {
+                let launch = |_| blocks.start_on(&blocks.other, Step::Launch(1), &[]);
+                (0..count).map(launch).collect::<Vec<_>>()
+            };
+            // Events that are idle afterwards.
+            let held = Held::new(&session.driver);
+            let done = launches(MANY / 2);
+            drop(held);
+            done.iter().for_each(|done| outcome(done).unwrap());
+            let held = Held::new(&session.driver);
+            let written = blocks.start(Step::ToDevice, &[]);
+            let others = launches(MANY);
+            let done = blocks.start(Step::Launch(0), &[written]);
+            drop(held);
+            others.iter().chain([&done]).for_each(|done| outcome(done).unwrap());
+        });
+    });
+}
