@@ -28,7 +28,7 @@ test-all: ## every test: make test, models, defects, fail points, clang, sanitiz
 gpu: ## the tests of CUDA on this machine's GPUs; `gpu: skipped: why` where there is none
 	@scripts/gpu
 
-verify: ## the whole proof of what is concurrent: models, planted defects, the reference model, fail points, sanitizers (half an hour and more)
+verify: ## the whole proof of what is concurrent: models, planted defects, the reference model, fail points, sanitizers (three hours and more; scripts/verify --go-on after a run that was cut off)
 	@scripts/verify
 
 soak: ## work of every kind for SOAK_MINUTES (30); memory may not grow; build/soak.png
