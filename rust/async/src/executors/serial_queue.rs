@@ -328,6 +328,10 @@ impl SerialQueueShared {
             let abandoned = {
                 let mut state = self.state.lock();
                 state.running = None;
+                if state.entries.is_empty() {
+                    state.turn.end();
+                    return;
+                }
                 state.abandoned
             };
             // If it is refused, the pump's destructor has notified all waiters.

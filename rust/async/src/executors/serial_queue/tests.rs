@@ -271,6 +271,25 @@ fn a_long_queue_lets_others_have_the_thread_between_batches() {
     assert!(keeper.0.lock().is_empty() && !queue.has_backlog());
 }
 
+/// An executor that refused it would have nothing to lose, and nothing to report to.
+#[test]
+fn a_queue_that_is_empty_after_a_batch_asks_for_no_further_turn() {
+    let keeper = Arc::new(Keeper::default());
+    let queue = SerialQueue::new(c"q", Arc::<Keeper>::clone(&keeper));
+    for _ in 0..BATCH {
+        queue.schedule(c"t", || ()).unwrap();
+    }
+    let pump = keeper.0.lock().pop().unwrap();
+    pump.run();
+    assert!(!queue.has_backlog());
+    assert_eq!(keeper.0.lock().len(), 0, "turns that were asked for");
+    // The next task has one.
+    queue.schedule(c"t", || ()).unwrap();
+    assert_eq!(keeper.0.lock().len(), 1, "turns that were asked for");
+    keeper.0.lock().pop().unwrap().run();
+    assert!(!queue.has_backlog());
+}
+
 /// Panics each time that it is asked: before it takes the task, after it has taken it, or after it has run it.
 struct Panics {
     when: &'static str,
