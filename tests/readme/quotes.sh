@@ -3,9 +3,10 @@
 #
 #   tests/readme/quotes.sh SOURCE_DIR
 #
-# In docs/*.md a line `<!-- from FILE -->` stands before a block in ```. The block's lines stand in FILE, one after
-# another, all by the same number of blanks further to the right; a line `...` leaves some out. docs/adopting.md has no
-# other C++, CMake, Python or TOML. Exit code 1 and the block's place for each that does not.
+# In README.md and docs/*.md a line `<!-- from FILE -->` stands before a block in ```. The block's lines stand in FILE,
+# one after another, all by the same number of blanks further to the right; a line `...` leaves some out. README.md and
+# docs/adopting.md have no other C++, CMake, Python, Rust or TOML; README.md has whole programs. Exit code 1 and the
+# block's place for each that does not.
 set -euo pipefail
 . "$(dirname "$0")/../../scripts/common.sh"
 [[ -d ${1-} ]] || usage "no such folder: '${1-}'"
@@ -48,6 +49,7 @@ awk -v quotes="$quotes" '
       if (i > first) after = end
       first = i + 1
     }
+    if (FILENAME == "README.md" && named ~ /^examples\// && count != size) complain(named " has other lines, too")
   }
   function complain(what) { print FILENAME ":" place ": " what; failed = 1 }
   FNR == 1 { named = ""; inside = 0 }
@@ -56,9 +58,11 @@ awk -v quotes="$quotes" '
   /^<!-- from [^ ]+ -->$/ { named = $3; next }
   /^```/ {
     inside = 1; size = 0; place = FNR
-    if (named == "" && FILENAME == "docs/adopting.md" && /^```(cpp|cmake|python|toml)/) complain("a block from nowhere")
+    if (named == "" && /^```(cpp|cmake|python|rust|toml)/ && FILENAME ~ /^(README|docs\/adopting)\.md$/) {
+      complain("a block from nowhere")
+    }
     next
   }
   named != "" && NF > 0 { place = FNR; complain("no block after a line that names " named); named = "" }
-  END { print checked > quotes; exit failed }' docs/*.md || { echo "FAILED: the documentation quotes what is not there"; exit 1; }
+  END { print checked > quotes; exit failed }' README.md docs/*.md || { echo "FAILED: the documentation quotes what is not there"; exit 1; }
 echo "$(cat "$quotes") quotes stand in the files that they name"

@@ -2,7 +2,7 @@
 # The C++ examples under valgrind's memcheck: no invalid access, nothing lost. Memory that is still reachable at the end
 # is allowed: blocks of the slab and tables of the process stay by design (docs/architecture.md).
 #
-#   tests/valgrind/check.sh EXAMPLES_DIR   the folder of hello and digits; hello is also in the README (tests/readme)
+#   tests/valgrind/check.sh EXAMPLES_DIR   the folder of hello and digits
 #
 # A program that leaks on purpose must be found first. Exit code 77, with the reason, where valgrind cannot run.
 set -uo pipefail

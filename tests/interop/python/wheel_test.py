@@ -1,5 +1,5 @@
 """The wheel purlin_jax in a virtual environment that has nothing else: pip installs it with what it depends on, JAX finds
-the plugin, checks itself and trains the example.
+the plugin, checks itself, and runs the example of the front page and the one that trains.
 
 PURLIN_INTEROP_WHEELS is the folder that scripts/wheel has filled. The packages are PyPI's, pinned as in constraints.txt.
 """
@@ -37,6 +37,11 @@ told(sys.executable, "-m", "venv", WORK)
 told(PYTHON, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--only-binary=:all:",
      "-c", ROOT / "tests/interop/constraints.txt", wheels[0])
 print(told(PYTHON, "-m", "purlin_jax", "doctor"))
+first = told(PYTHON, ROOT / "examples/jax/first.py")
+print(first)
+slopes = re.search(r"Purlin [\d.]+ \[([^]]*)\]", first)  # Of tanh(x)^2 at 0, 1 and 2.
+assert slopes, first
+assert all(abs(float(slope) - wanted) < 1e-4 for slope, wanted in zip(slopes[1].split(), (0, 0.63970, 0.13622), strict=True)), first
 trained = told(PYTHON, ROOT / "examples/jax/train_mnist_like.py", "--steps", str(STEPS))
 print(trained)
 accuracies = dict(re.findall(r"^(\w+): [^\n]*\n(?:[^\n]*\n)*?  accuracy ([0-9.]+) %", trained, re.MULTILINE))
