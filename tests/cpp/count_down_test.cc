@@ -266,5 +266,23 @@ TEST(CountDownRaceTest, FailFastLosesNoErrorToALastCountThatSucceeds) {
   EXPECT_EQ(completed.load(), kRounds);
 }
 
+// Two of two are counted, and two of three once: the thread that comes second finds one left, and counts nothing.
+TEST(CountDownRaceTest, ThreadsCountWhatIsLeftAndNoMore) {
+  constexpr std::size_t kRounds = 100'000;
+  std::vector<CountDownAsyncValueRef<Chain>> counters;
+  for (std::size_t i = 0; i < kRounds; ++i) counters.emplace_back(2 + i % 2);
+  std::atomic<std::size_t> completed{0};
+  std::atomic<std::size_t> arrived{0};
+  Together(2, [&](int) {
+    for (std::size_t i = 0; i < kRounds; ++i) {
+      arrived.fetch_add(1);
+      while (arrived.load() < 2 * (i + 1)) std::this_thread::yield();  // So that the two count at the same time.
+      if (counters[i].CountDown(1 + i % 2)) completed.fetch_add(1);
+    }
+  });
+  for (std::size_t i = 0; i < kRounds; ++i) ASSERT_EQ(counters[i].left(), i % 2) << i;
+  EXPECT_EQ(completed.load(), kRounds / 2);
+}
+
 }  // namespace
 }  // namespace purlin
