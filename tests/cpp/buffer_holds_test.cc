@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <chrono>
+#include <future>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -79,6 +81,27 @@ TEST_F(BufferHoldsTest, UsageKeepsDonationOut) {
   }
   EXPECT_TRUE(buffer.TryDonate("step").value().Confirm().ok());
   EXPECT_TRUE(buffer.IsDeleted());
+}
+
+/// One that waits goes on once the holds are released, so that it is found and nothing hangs.
+TEST_F(BufferHoldsTest, WhatOnlyTriesDoesNotWait) {
+  const Buffer used = Six();
+  const Buffer donated = Six();
+  UsageHold hold = used.AcquireUsageHold().value();
+  DonationHold donation = donated.Donate("step").value();
+  std::vector<std::pair<const char*, std::future<StatusCode>>> answers;
+  const auto ask = [&answers](const char* what, auto of) {
+    answers.emplace_back(what, std::async(std::launch::async, [of] { return of().status().code(); }));
+  };
+  ask("a donation, for a usage hold", [&used] { return used.TryDonate("other"); });
+  ask("a donation, for a donation", [&donated] { return donated.TryDonate("other"); });
+  ask("a usage hold, for a donation", [&donated] { return donated.TryAcquireUsageHold(); });
+  for (auto& [what, answer] : answers) {
+    EXPECT_EQ(answer.wait_for(std::chrono::minutes(1)), std::future_status::ready) << "waits: " << what;
+  }
+  hold.Release();
+  donation.Release();
+  for (auto& [what, answer] : answers) EXPECT_EQ(answer.get(), StatusCode::kFailedPrecondition) << what;
 }
 
 TEST_F(BufferHoldsTest, DonationKeepsUsageOutAndSaysWhose) {

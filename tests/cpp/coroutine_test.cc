@@ -342,6 +342,56 @@ TEST(CoTaskStartTest, ARefusedOrDroppedStartDestroysTheTaskAndFailsTheResult) {
   EXPECT_EQ(ran, 0);
 }
 
+/// A parameter that says whether the result was pending when it was released, and how often that was.
+struct Released {
+  Released(std::vector<bool>* list, const Event* of) : before_the_result(list), result(of) {}
+  Released(const Released&) = delete;
+  Released& operator=(const Released&) = delete;
+  ~Released() { before_the_result->push_back(!result->IsReady()); }
+  std::vector<bool>* before_the_result;
+  const Event* result;
+};
+
+CoTask<Status> Hold(std::unique_ptr<Released> held, int* ran) {
+  ++*ran;
+  co_return held != nullptr ? OkStatus() : InternalError("nothing is held");
+}
+
+TEST(CoTaskStartTest, AFrameWhoseStartFailsIsDestroyedOnceBeforeItsResultFails) {
+  int ran = 0;
+  std::vector<bool> before_the_result;
+  const auto start = [&](Executor& executor, Event* result) {
+    *result = Hold(std::make_unique<Released>(&before_the_result, result), &ran).Start(executor, "never begun");
+  };
+  DeferredExecutor deferred;
+  Event result;
+  start(deferred, &result);
+  EXPECT_FALSE(result.IsReady());
+  EXPECT_EQ(before_the_result, std::vector<bool>()) << "the frame waits for its start";
+  std::vector<std::size_t> released_by_then;
+  Status told;
+  result.OnReady([&](const Status& status) {
+    released_by_then.push_back(before_the_result.size());
+    told = status;
+  });
+  deferred.DropAll();
+  EXPECT_EQ(before_the_result, (std::vector<bool>{true})) << "once, while the result is pending";
+  EXPECT_EQ(released_by_then, (std::vector<std::size_t>{1})) << "before any waiter";
+  EXPECT_TRUE(IsCancelled(told)) << told;
+  EXPECT_NE(told.message().find("'never begun'"), std::string::npos) << told;
+  EXPECT_EQ(result.error(), told);
+  EXPECT_EQ(ran, 0);
+
+  // Also of a gate that fails inside Start: until that returns, the variable has no result.
+  before_the_result.clear();
+  RefusingExecutor refusing;
+  Event refused = EventPromise("not yet").event();
+  start(refusing, &refused);
+  EXPECT_EQ(before_the_result.size(), 1U);
+  EXPECT_EQ(refused.error(), UnavailableError("no threads today"));
+  EXPECT_EQ(ran, 0);
+}
+
 // Stack: each of these needs gigabytes if the stack grows with the number of awaits --------------------------------
 
 TEST(CoroutineStackTest, AMillionReadyAwaits) {

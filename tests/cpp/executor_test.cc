@@ -51,6 +51,38 @@ TEST(ThreadPoolTest, AThreadKnowsItsNumberInItsOwnPoolOnly) {
   EXPECT_FALSE(in_other.has_value());
 }
 
+/// While a thread of a pool waits for an event, a spare runs what is queued, under a number that no other thread has.
+TEST(ThreadPoolTest, ASpareThreadHasANumberOfItsOwn) {
+  std::vector<std::optional<std::size_t>> ids(4);
+  Pool pool = MakePool(2);
+  std::vector<EventPromise> opened;
+  std::vector<Event> told;
+  for (std::optional<std::size_t>& id : ids) {
+    opened.emplace_back("opened");
+    EventPromise promise("told");
+    told.push_back(promise.event());
+    ASSERT_TRUE(pool.Schedule([&pool, &id, open = opened.back().event(), promise = std::move(promise)]() mutable {
+                      id = pool.CurrentThreadId();
+                      promise.SetReady();
+                      static_cast<void>(open.Wait());
+                    })
+                    .ok());
+  }
+  for (const Event& each : told)
+    ASSERT_TRUE(each.WaitFor(std::chrono::minutes(1)).ok()) << "no spare runs what is queued";
+  std::set<std::size_t> different;
+  std::size_t spares = 0;
+  for (const std::optional<std::size_t>& id : ids) {
+    ASSERT_TRUE(id.has_value()) << "a spare is a thread of the pool";
+    different.insert(*id);
+    spares += *id >= pool.NumThreads() ? 1 : 0;
+  }
+  EXPECT_EQ(different.size(), ids.size()) << "four tasks that run at once";
+  EXPECT_GE(spares, 2U) << "the pool has two threads, of which one may sleep";
+  for (EventPromise& promise : opened) promise.SetReady();
+  EXPECT_TRUE(pool.Shutdown().ok());
+}
+
 TEST(ThreadPoolTest, ZeroThreadsTakesWhatTheMachineAllows) {
   StatusOr<Pool> pool = Pool::Create({});
   ASSERT_TRUE(pool.ok()) << pool.status();

@@ -99,6 +99,29 @@ TEST(JoinFuturesTest, MovesMoveOnlyValues) {
   EXPECT_EQ(*(*values)[0] + *(*values)[1], 3);
 }
 
+/// Other holders of a future still want its value.
+TEST(JoinFuturesTest, CopiesOutOfFuturesThatAreSharedAndMovesNothing) {
+  const std::string text(100, 'x');
+  for (const bool pending : {false, true}) {
+    auto [promise, shared] = MakePromise<std::string>("shared");
+    if (!pending) promise.Set(std::string(text));
+    const std::vector<Future<std::string>> several{shared, shared};
+    std::vector<Future<std::string>> given_away{shared, shared};
+    const Future<std::vector<std::string>> of_a_vector = JoinFutures(several);
+    const Future<std::vector<std::string>> of_a_span = JoinFutures(Span<const Future<std::string>>(several));
+    const Future<std::vector<std::string>> of_what_was_taken = JoinFutures(Span<Future<std::string>>(given_away));
+    const Future<std::tuple<std::string, std::string>> of_arguments = JoinFutures(shared, shared);
+    const Future<Pair> of_a_named_type = JoinFuturesTo<Pair>(JoinOptions(), Future<int>(1), shared);
+    if (pending) promise.Set(std::string(text));
+    for (const auto* all : {&of_a_vector, &of_a_span, &of_what_was_taken}) {
+      EXPECT_EQ(*all->Await(), (std::vector<std::string>{text, text})) << pending;
+    }
+    EXPECT_EQ(*of_arguments.Await(), std::make_tuple(text, text)) << pending;
+    EXPECT_EQ(of_a_named_type.Await()->text, text) << pending;
+    EXPECT_EQ(*shared.Await(), text) << "the value is still there; pending: " << pending;
+  }
+}
+
 TEST(JoinFuturesTest, JoinsNoneOrOneToATuple) {
   const Future<std::tuple<>> none = JoinFutures();
   EXPECT_TRUE(none.Await().ok());

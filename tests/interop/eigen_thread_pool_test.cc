@@ -8,16 +8,20 @@
 
 #include <atomic>
 #include <chrono>
+#include <cstddef>
 #include <cstdio>
 #include <cstdlib>
 #include <functional>
 #include <future>
 #include <memory>
+#include <optional>
+#include <set>
 #include <string>
 #include <thread>
 #include <utility>
 #include <vector>
 
+#include "purlin/event.h"
 #include "purlin/executor.h"
 #include "purlin/future.h"
 #include "purlin/promise.h"
@@ -109,6 +113,42 @@ TEST(ToEigenTest, EveryClosureRunsOnceOnAThreadOfThePool) {
   }
   for (const std::atomic<int>& run : runs) EXPECT_EQ(run.load(), 1);
   EXPECT_EQ(elsewhere.load(), 0);
+}
+
+/// While a thread of the pool waits for an event of Purlin's, a spare runs what is queued. Eigen has no memory for its
+/// number, so it is none of the pool's threads; those that wait keep theirs.
+TEST(ToEigenTest, ASpareThreadIsNoneOfThePoolsForEigen) {
+  constexpr std::size_t kThreads = 2;
+  std::vector<int> ids(kThreads + 2, -2);
+  std::vector<std::optional<std::size_t>> runners(ids.size());
+  const ThreadPoolAsyncWorkRunner runner = MakePool(kThreads);
+  EventPromise opened("opened");
+  std::vector<Event> told;
+  {
+    auto pool = ToEigen(runner);
+    for (std::size_t i = 0; i < ids.size(); ++i) {
+      auto promise = std::make_shared<EventPromise>("told");
+      told.push_back(promise->event());
+      pool.Schedule([&, i, promise, open = opened.event()] {
+        ids[i] = pool.CurrentThreadId();
+        runners[i] = runner.CurrentThreadId();
+        promise->SetReady();
+        static_cast<void>(open.Wait());
+      });
+    }
+    for (const Event& each : told) {
+      EXPECT_TRUE(each.WaitFor(std::chrono::minutes(1)).ok()) << "no spare runs what is queued";
+    }
+    opened.SetReady();
+  }
+  std::set<int> of_the_pool;
+  for (std::size_t i = 0; i < ids.size(); ++i) {
+    ASSERT_TRUE(runners[i].has_value());
+    EXPECT_EQ(ids[i], *runners[i] < kThreads ? static_cast<int>(*runners[i]) : -1);
+    if (ids[i] == -1) continue;
+    EXPECT_TRUE(of_the_pool.insert(ids[i]).second) << ids[i] << " twice at once";
+  }
+  EXPECT_LE(of_the_pool.size(), kThreads) << "at least two of the four are spares";
 }
 
 TEST(ToEigenTest, EigensContractionRunsOnIt) {

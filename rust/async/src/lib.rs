@@ -51,3 +51,6 @@ pub use stall::{StallReport, Watchdog, WatchdogAction, WatchdogOptions, dump_sta
 pub use task::cancel::{CancelRegistration, CancelSource, CancelToken};
 pub use task::{AsyncWorkRunner, Executor, Priority, ShutdownMode, ShutdownOptions, Task, TaskOptions};
 pub use user_context::{UserContext, UserContextScope, with_user_context};
+
+#[cfg(all(test, not(purlin_model)))]
+mod closure_tests;

@@ -371,6 +371,7 @@ macro_rules! for_each_case {
             }
             staging {
                 leases_are_lent_and_come_back
+                leases_of_odd_sizes_are_aligned_and_do_not_touch
                 a_pool_of_nothing_is_refused
                 pieces_come_in_order_and_whole
                 reads_are_told_in_the_order_in_which_they_were_asked_for
@@ -383,6 +384,7 @@ macro_rules! for_each_case {
                 a_copier_that_goes_tells_everybody
                 a_buffer_is_not_donated_while_it_is_read
                 who_is_told_may_read_again
+                a_read_is_told_in_the_context_in_which_it_was_asked_for
                 pieces_make_a_whole_in_any_order
                 a_byte_has_one_piece
                 a_poisoned_sink_writes_no_more

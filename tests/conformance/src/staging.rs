@@ -6,7 +6,7 @@ use std::sync::mpsc::{Receiver, channel};
 use std::sync::{Arc, Mutex};
 
 use purlin_array::{DType, Shape};
-use purlin_async::{CancelSource, CancelToken, Event, EventPromise};
+use purlin_async::{CancelSource, CancelToken, Event, EventPromise, UserContext, UserContextScope};
 use purlin_base::{Error, StatusCode, StatusOr};
 use purlin_device::{
     AllocOptions, Buffer, MemorySpace, RawBuffer, StagedPiece, StagingCopier, StagingOptions, StagingPool, StagingSink,
@@ -83,6 +83,24 @@ pub(crate) fn leases_are_lent_and_come_back(fixture: &Fixture) {
     drop((one, two));
     assert_eq!(pool.free_count(), 2);
     assert_eq!(host_space(fixture).stats().num_allocs, 1, "all leases are one allocation");
+}
+
+pub(crate) fn leases_of_odd_sizes_are_aligned_and_do_not_touch(fixture: &Fixture) {
+    let alignment_bytes = host_space(fixture).alignment_bytes();
+    for lease_bytes in [1, 3, 63, 65, 100, 4097] {
+        let pool = pool(fixture, lease_bytes, 5);
+        for _round in 0..2 {
+            let mut leases: Vec<_> = (0..5).map(|_| pool.try_acquire().unwrap()).collect();
+            for (number, lease) in (1_u8..).zip(&mut leases) {
+                lease.bytes_mut().fill(number);
+            }
+            for (number, lease) in (1_u8..).zip(&leases) {
+                assert!(lease.bytes() == vec![number; lease_bytes], "lease {number} of {lease_bytes} bytes");
+                assert_eq!(lease.bytes().as_ptr().addr() % alignment_bytes, 0, "lease {number} of {lease_bytes} bytes");
+                assert_eq!(lease.memory().size_bytes(), lease_bytes);
+            }
+        }
+    }
 }
 
 pub(crate) fn a_pool_of_nothing_is_refused(fixture: &Fixture) {
@@ -330,6 +348,39 @@ pub(crate) fn who_is_told_may_read_again(fixture: &Fixture) {
         event.wait().unwrap();
     }
     assert_eq!(pool.free_count(), 2);
+}
+
+pub(crate) fn a_read_is_told_in_the_context_in_which_it_was_asked_for(fixture: &Fixture) {
+    let pool = pool(fixture, 10, 1);
+    let copier = StagingCopier::new(&pool);
+    let (source, gate) = (fixture.filled(&pattern(20, 1)), EventPromise::new(c"gate"));
+    let seen = Arc::new(Mutex::new(Vec::new()));
+    let ask = |name: &'static str, dependencies: &[Event]| {
+        let seen = Arc::clone(&seen);
+        let on_piece = move |_piece| {
+            let context = UserContext::current().map_or_else(String::new, |context| context.debug_string());
+            seen.lock().unwrap().push((name, context));
+        };
+        // SAFETY: nothing writes the source.
+        unsafe { copier.read(&source, dependencies, on_piece) }
+    };
+    let reads = {
+        let one = {
+            let _scope = UserContextScope::new(UserContext::new("asker"));
+            ask("first", &[gate.event()])
+        };
+        // Its pieces wait for the one lease, which is given back in the context of the other read.
+        [one, ask("second", &[])]
+    };
+    {
+        let _scope = UserContextScope::new(UserContext::new("another"));
+        gate.set_ready();
+        reads.iter().for_each(|read| read.wait().unwrap());
+        assert_eq!(UserContext::current().map(|context| context.debug_string()).as_deref(), Some("another"));
+    }
+    let expected = [("first", "asker"), ("first", "asker"), ("second", ""), ("second", "")];
+    let seen = seen.lock().unwrap();
+    assert!(seen.iter().map(|(name, context)| (*name, context.as_str())).eq(expected), "{seen:?}");
 }
 
 /// Puts the bytes `[first, last)` of `bytes` where they belong.

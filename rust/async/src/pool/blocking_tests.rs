@@ -269,3 +269,10 @@ fn a_wait_until_which_memory_is_lent_is_not_given_up_and_a_report_says_so() {
         pool.shutdown().unwrap();
     });
 }
+
+impl ThreadPool {
+    /// A pool of one thread that gets no other: while a task of it waits, the thread runs further ones.
+    pub(crate) fn that_helps() -> Self {
+        pool_of_at_most(1, 1).unwrap()
+    }
+}

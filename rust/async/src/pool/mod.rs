@@ -48,6 +48,8 @@ pub type ThreadPoolAsyncWorkRunner = ThreadPool;
 
 #[cfg(all(test, not(purlin_model)))]
 mod blocking_tests;
+#[cfg(all(test, not(purlin_model)))]
+mod fairness_tests;
 #[cfg(all(test, loom))]
 mod loom_model;
 #[cfg(all(test, shuttle))]

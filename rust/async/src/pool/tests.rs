@@ -397,41 +397,6 @@ fn urgent_tasks_go_first_and_others_last() {
     assert_eq!(*order.lock().unwrap(), [Priority::High, Priority::Normal, Priority::Normal, Priority::Low]);
 }
 
-#[test]
-fn nobody_starves() {
-    // A task that schedules itself for ever would keep a worker that only runs its newest.
-    fn again(pool: &ThreadPool, stop: &Arc<AtomicUsize>) {
-        let (inner, stop) = (pool.clone(), Arc::clone(stop));
-        if stop.load(Ordering::Relaxed) > 0 {
-            let _ = pool.schedule(c"again", move || again(&inner, &stop));
-        }
-    }
-    let (pool, left) = (pool(1), Arc::new(AtomicUsize::new(4)));
-    let (inner, running) = (pool.clone(), Arc::clone(&left));
-    pool.schedule(c"outer", move || {
-        let last = Arc::clone(&running);
-        inner.schedule(c"older", move || _ = last.fetch_sub(1, Ordering::Relaxed)).unwrap();
-        again(&inner, &running);
-    })
-    .unwrap();
-    let done: Vec<_> = [Priority::Low, Priority::Normal, Priority::High]
-        .map(|priority| {
-            let (left, promise) = (Arc::clone(&left), EventPromise::new(c"done"));
-            let event = promise.event();
-            let task = Task::new(c"t", move || {
-                left.fetch_sub(1, Ordering::Relaxed);
-                promise.set_ready();
-            });
-            pool.execute_with(task, &TaskOptions { priority, ..Default::default() }).unwrap();
-            event
-        })
-        .into();
-    crate::event::when_all(&done).wait().unwrap();
-    while left.load(Ordering::Relaxed) > 0 {
-        thread::yield_now();
-    }
-}
-
 fn fib(pool: &ThreadPool, n: u64) -> u64 {
     if n < 2 {
         return n;

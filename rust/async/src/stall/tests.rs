@@ -11,6 +11,9 @@ use crate::task::{AsyncWorkRunner, Executor};
 use crate::{ElasticPool, Future, Promise, SerialQueue, Timers, future_on, when_all};
 use purlin_base::{Error, StatusCode};
 
+/// Longer than any machine takes for what is done here; a test that is not done by then hangs.
+const LIMIT: Duration = Duration::from_secs(60);
+
 /// The report's event of that label.
 fn event(report: &StallReport, label: &str) -> StalledEvent {
     let found = report.events.iter().find(|event| event.label.as_str() == label);
@@ -18,12 +21,15 @@ fn event(report: &StallReport, label: &str) -> StalledEvent {
 }
 
 /// Looks until the report has what `ready` wants: what is waited for is another thread falling asleep.
+#[track_caller]
 fn when(ready: impl Fn(&StallReport) -> bool) -> StallReport {
+    let begun = Instant::now();
     loop {
         let report = stalls(Duration::ZERO);
         if ready(&report) {
             return report;
         }
+        assert!(begun.elapsed() < LIMIT, "this is not what was looked for:\n{report}");
         thread::yield_now();
     }
 }
@@ -126,7 +132,7 @@ fn tasks_that_wait_for_each_other_are_named_100_times_of_100() {
         .unwrap();
         let results = wait_for_each_other(&pool, |other: Future<()>| other.wait().copied());
         let report = loop {
-            let report: StallReport = told.recv().unwrap();
+            let report: StallReport = told.recv_timeout(LIMIT).expect("no report names the cycle");
             if has_cycle(&report, "stall: selfish") {
                 break report;
             }
@@ -181,6 +187,39 @@ fn a_task_that_waits_for_itself_is_told_at_once() {
     assert!(error.message().contains("is owed by task 'stall: selfish', which this thread runs"), "{error}");
 }
 
+/// A thread that has no spare runs an inner task while its outer one waits, so both go on only after what the inner one
+/// waits for. Here that waits for either of the two.
+#[test]
+fn a_cycle_through_each_task_of_a_thread_that_helps_is_named() {
+    for (through, about) in [(0, "stall: outer"), (1, "stall: inner")] {
+        let (helping, other) = (ThreadPool::that_helps(), ThreadPool::that_helps());
+        let (opened, (tell_inner, inner_told), (tell_other, other_told)) =
+            (EventPromise::new(c"stall: opened later"), mpsc::channel::<Future<()>>(), mpsc::channel::<Future<()>>());
+        let open = opened.event();
+        let outer: Future<()> = future_on(&helping, c"stall: outer", move || open.wait());
+        let inner = future_on(&helping, c"stall: inner", move || inner_told.recv().unwrap().wait().copied());
+        let far = future_on(&other, c"stall: far", move || other_told.recv().unwrap().wait().copied());
+        tell_other.send([&outer, &inner][through].clone()).unwrap();
+        tell_inner.send(far.clone()).unwrap();
+        let report = when(|report| has_cycle(report, "'stall: far'") && has_cycle(report, about));
+        let cycle = report.cycles.iter().find(|cycle| cycle.contains("'stall: far'")).unwrap();
+        assert!(cycle.contains(&format!("task '{about}'")), "{report}");
+        // A watchdog ends it.
+        let _watchdog = Watchdog::start(WatchdogOptions {
+            older_than: Duration::from_millis(10),
+            action: WatchdogAction::Poison,
+            sink: Some(Box::new(|_| ())),
+        })
+        .unwrap();
+        assert!(far.wait_for(LIMIT).is_err() || inner.wait_for(LIMIT).is_err());
+        opened.set_ready();
+        for result in [far, inner, outer] {
+            let _ = result.wait_for(LIMIT);
+            assert!(result.is_ready(), "{}", stalls(Duration::ZERO));
+        }
+    }
+}
+
 #[test]
 fn a_task_that_waits_for_a_later_one_of_its_queue_is_a_cycle() {
     let pool = Arc::new(ThreadPool::new(&ThreadPoolOptions { thread_count: 1, ..Default::default() }).unwrap());
@@ -230,7 +269,7 @@ fn a_watchdog_refuses_to_look_too_often_and_reports_once() {
         })),
     })
     .unwrap();
-    while !told.recv().unwrap() {}
+    while !told.recv_timeout(LIMIT).expect("no report names the event") {}
     drop(watchdog);
     assert!(promise.set(Ok(7)).is_ok());
 }
@@ -275,7 +314,7 @@ fn a_thread_that_goes_to_sleep_on_what_was_reported_before_is_woken_too() {
         })),
     })
     .unwrap();
-    while !told.recv().unwrap() {}
+    while !told.recv_timeout(LIMIT).expect("no report names the event") {}
     assert_eq!(promise.event().wait().unwrap_err().code(), StatusCode::DeadlineExceeded);
 }
 

@@ -1,9 +1,12 @@
 //! What conformance cannot see.
 
-use std::sync::Arc;
+use std::sync::{Arc, mpsc};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use purlin_array::DType;
-use purlin_base::status::{SourceLocation, called_from};
+use purlin_async::stalls;
+use purlin_base::status::{SourceLocation, StatusOr, called_from};
 
 use super::*;
 use crate::backend::NullBackend;
@@ -107,4 +110,60 @@ fn a_thread_that_waits_for_a_donation_gets_the_buffer_that_is_given_back() {
     let waits = std::thread::spawn(move || waiter.usage_hold().map(|hold| hold.memory().size_bytes()));
     drop(hold);
     assert_eq!(waits.join().unwrap().unwrap(), 4);
+}
+
+/// Longer than any machine takes for what is done here; a test that is not done by then hangs.
+const LIMIT: Duration = Duration::from_secs(60);
+
+/// Two copies into one another's sources would wait for each other for ever if each had its own source first, or its
+/// own target.
+#[test]
+fn a_copy_takes_its_buffers_in_one_order_whichever_of_them_is_the_source() {
+    for upwards in [true, false] {
+        let mut pair = buffers();
+        pair.sort_by_key(Buffer::identity);
+        let [first, second] = &pair;
+        let in_the_way = first.donate(c"step").unwrap();
+        let (source, target) = if upwards { (first.clone(), second.clone()) } else { (second.clone(), first.clone()) };
+        let copies = move || source.copy_into(&target).map(drop);
+        let copying = thread::Builder::new().name("copies".to_owned()).spawn(copies).unwrap();
+        let begun = Instant::now();
+        loop {
+            let report = stalls(Duration::ZERO);
+            if report.threads.iter().any(|thread| thread.name == "copies") {
+                break;
+            }
+            assert!(begun.elapsed() < LIMIT, "the copy does not wait for the donation:\n{report}");
+            thread::yield_now();
+        }
+        let free = second.try_donate(c"test").expect("a copy that waits for one buffer has the other one already");
+        drop(free);
+        drop(in_the_way);
+        copying.join().unwrap().unwrap();
+    }
+}
+
+#[test]
+fn what_is_asked_for_without_waiting_does_not_wait() {
+    let [used, donated] = buffers();
+    let (in_use, donation) = (used.usage_hold().unwrap(), donated.donate(c"step").unwrap());
+    type Ask = fn(&Buffer) -> StatusOr<()>;
+    let asks: [(&str, Ask); 4] = [
+        ("try_donate", |buffer| buffer.try_donate(c"other").map(drop)),
+        ("borrowed_donation_hold", |buffer| buffer.borrowed_donation_hold(c"other", false).map(drop)),
+        ("try_usage_hold", |buffer| buffer.try_usage_hold().map(drop)),
+        ("borrowed_usage_hold", |buffer| buffer.borrowed_usage_hold(false).map(drop)),
+    ];
+    for (what, ask) in asks {
+        for (buffer, why) in [(&used, "1 usage holds are in the way"), (&donated, "being donated by 'step'")] {
+            let ((tells, told), asked) = (mpsc::channel(), buffer.clone());
+            thread::spawn(move || _ = tells.send(ask(&asked)));
+            let answer = told.recv_timeout(LIMIT).unwrap_or_else(|_| panic!("{what} waits, although {why}"));
+            match answer {
+                Ok(()) => assert!(what.contains("usage") && buffer.hold_counts().0 == 1, "{what}, although {why}"),
+                Err(error) => assert!(error.message().contains(why), "{what}: {error}"),
+            }
+        }
+    }
+    drop((in_use, donation));
 }

@@ -60,11 +60,18 @@ fn set_timer(instance: PinnedWeak<Instance>, index: usize) {
 
 #[cfg(all(test, not(purlin_model)))]
 mod tests {
-    use std::sync::Arc;
+    use std::sync::{Arc, mpsc};
     use std::thread;
     use std::time::{Duration, Instant};
 
+    use purlin_async::services::timer::Timers;
+    use purlin_base::clock;
+
+    use super::IDLE_MS;
     use crate::{Client, ClientOptions, NullBackend, RawBuffer};
+
+    /// Longer than any machine takes for what is done here.
+    const LIMIT: Duration = Duration::from_secs(60);
 
     #[test]
     fn idle_memory_goes_back_by_itself() {
@@ -72,7 +79,7 @@ mod tests {
         let client = Client::new(&options, Arc::new(NullBackend::new())).unwrap();
         let space = client.devices()[0].default_memory_space();
         let held = RawBuffer::allocate(&space, 100).unwrap();
-        let long_enough = Instant::now() + Duration::from_secs(60);
+        let long_enough = Instant::now() + LIMIT;
         for _round in 0..3 {
             // More than an extent that is shared with others.
             let large = RawBuffer::allocate(&space, 80 << 20).unwrap();
@@ -86,5 +93,39 @@ mod tests {
             assert_eq!(space.stats().bytes_in_use, 100);
         }
         drop(held);
+    }
+
+    /// What is freed while the timer waits is younger than what it was set for, and needs another one.
+    #[test]
+    fn memory_that_is_freed_while_a_timer_waits_goes_back_too() {
+        let options = ClientOptions { worker_count: 1, ..Default::default() };
+        let client = Client::new(&options, Arc::new(NullBackend::new())).unwrap();
+        let space = client.devices()[0].default_memory_space();
+        let pool_bytes = space.stats().pool_bytes;
+        for _round in 0..20 {
+            let [first, second] = [(); 2].map(|()| RawBuffer::allocate(&space, 80 << 20).unwrap());
+            // The thread of the timers is held, so that the first timer is still there, and due, when the second block
+            // is freed.
+            let (timers, (begins, begun), (opens, opened)) = (Timers::shared(), mpsc::channel(), mpsc::channel::<()>());
+            let hold = move |_| {
+                begins.send(()).unwrap();
+                let _ = opened.recv();
+            };
+            timers.call_at(timers.now(), c"holds the thread", hold).detach();
+            begun.recv_timeout(LIMIT).unwrap();
+            drop(first);
+            let freed_ms = clock::touch();
+            while clock::touch().wrapping_sub(freed_ms) <= 2 * IDLE_MS {
+                thread::yield_now();
+            }
+            drop(second);
+            opens.send(()).unwrap();
+            let long_enough = Instant::now() + LIMIT;
+            while space.stats().pool_bytes > pool_bytes && Instant::now() < long_enough {
+                thread::yield_now();
+            }
+            let stats = space.stats();
+            assert!(stats.pool_bytes <= pool_bytes, "no timer is left for memory that is kept: {stats:?}");
+        }
     }
 }

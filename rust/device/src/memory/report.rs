@@ -221,3 +221,43 @@ fn fragmentation_percent(largest_bytes: u64, free_bytes: u64) -> u8 {
     let percent = u128::from(scattered) * 100 / u128::from(free_bytes.max(1));
     u8::try_from(percent).expect("a part of the whole is at most 100 percent")
 }
+
+#[cfg(all(test, not(purlin_model)))]
+mod tests {
+    use std::sync::Arc;
+
+    use purlin_base::clock;
+    use purlin_base::label::Label;
+
+    use crate::{AllocOptions, Client, ClientOptions, MemorySpace, NullBackend, RawBuffer};
+
+    /// Memory that is older than what is asked for afterwards.
+    fn hold(space: &MemorySpace, size_bytes: usize, label: &'static std::ffi::CStr) -> RawBuffer {
+        let options = AllocOptions { label: Label::new(label), ..Default::default() };
+        let memory = RawBuffer::allocate_with(space, size_bytes, &options).unwrap();
+        clock::step();
+        memory
+    }
+
+    #[test]
+    fn of_equal_holders_the_oldest_is_named_first() {
+        let client = Client::new(&ClientOptions::default(), Arc::new(NullBackend::new())).unwrap();
+        let space = client.devices()[0].default_memory_space();
+        for size_bytes in [100, 3 << 20] {
+            // Where memory was freed, a younger block stands before or behind older ones.
+            let gone = [hold(&space, size_bytes, c"gone"), hold(&space, size_bytes, c"gone")];
+            let oldest = hold(&space, size_bytes, c"oldest");
+            let others = gone.map(|gone| {
+                drop(gone);
+                hold(&space, size_bytes, c"second or third")
+            });
+            let youngest = hold(&space, size_bytes, c"youngest");
+            let largest = hold(&space, size_bytes + 1, c"largest");
+            let report = space.report();
+            let labels: Vec<_> = report.holders.iter().map(|holder| holder.label.as_str()).collect();
+            assert_eq!(labels, ["largest", "oldest", "second or third", "second or third", "youngest"], "{report}");
+            assert!(report.holders[1..].is_sorted_by(|one, next| one.age_ms > next.age_ms), "{report}");
+            drop((oldest, others, youngest, largest));
+        }
+    }
+}

@@ -65,8 +65,29 @@ fn tasks_that_block_get_a_thread_each_up_to_the_cap() {
     until(|| inside.load(Ordering::Relaxed) == 3);
     assert_eq!(pool.num_threads(), 3);
     gate.set_ready();
-    pool.shutdown().unwrap();
+    pool.shutdown_with(within(LIMIT)).unwrap();
     assert_eq!((inside.load(Ordering::Relaxed), pool.num_threads()), (5, 0));
+}
+
+#[test]
+fn a_task_that_no_idle_thread_takes_starts_a_thread_before_it_is_scheduled() {
+    let started = Arc::new(AtomicUsize::new(0));
+    let counted = Arc::clone(&started);
+    let spawn = move |builder: Builder, work: Box<dyn FnOnce() + Send>| {
+        counted.fetch_add(1, Ordering::Relaxed);
+        builder.spawn(work)
+    };
+    let pool = ElasticPool::with_parts(&options(3, HOUR), Box::new(spawn), Pace::default()).unwrap();
+    // Gone before the pool, which waits for its tasks.
+    let gate = EventPromise::new(c"gate");
+    for tasks in 1..=5 {
+        let open = gate.event();
+        pool.schedule(c"blocks", move || _ = open.wait()).unwrap();
+        let at_the_cap = tasks.min(3);
+        assert_eq!((started.load(Ordering::Relaxed), pool.num_threads()), (at_the_cap, at_the_cap), "{pool:?}");
+    }
+    gate.set_ready();
+    pool.shutdown_with(within(LIMIT)).unwrap();
 }
 
 #[test]
@@ -76,7 +97,7 @@ fn an_idle_thread_is_used_again() {
         let promise = EventPromise::new(c"done");
         let done = promise.event();
         pool.schedule(c"t", move || _ = promise.set_ready()).unwrap();
-        done.wait().unwrap();
+        done.wait_for(LIMIT).unwrap();
         until(|| pool.num_idle() == pool.num_threads());
     }
     assert_eq!(pool.num_threads(), 1);
@@ -128,7 +149,7 @@ fn the_stack_is_as_large_as_asked() {
         promise.set_ready();
     };
     pool.schedule(c"deep", task).unwrap();
-    done.wait().unwrap();
+    done.wait_for(LIMIT).unwrap();
 }
 
 #[test]
@@ -187,7 +208,7 @@ fn busy() -> (ElasticPool, EventPromise, Vec<crate::event::Event>) {
         let _ = open.wait();
     };
     pool.schedule(c"blocker", blocker).unwrap();
-    running.wait().unwrap();
+    running.wait_for(LIMIT).unwrap();
     let owe = |_| {
         let promise = EventPromise::new(c"owed");
         let owed = promise.event();
@@ -206,7 +227,7 @@ fn r8_cancel_pending_drops_what_has_not_started() {
         thread::spawn(move || pool.shutdown_with(CANCEL))
     };
     for owed in owed {
-        assert_eq!(owed.wait().unwrap_err().code(), StatusCode::Internal);
+        assert_eq!(owed.wait_for(LIMIT).unwrap_err().code(), StatusCode::Internal);
     }
     gate.set_ready();
     canceller.join().unwrap().unwrap();
@@ -236,7 +257,7 @@ fn r7_a_task_cannot_shut_its_own_pool_down_but_may_hold_the_last_handle() {
         answer.set_error(refused);
     }));
     drop(pool);
-    assert_eq!(told.wait().unwrap_err().code(), StatusCode::FailedPrecondition);
+    assert_eq!(told.wait_for(LIMIT).unwrap_err().code(), StatusCode::FailedPrecondition);
 }
 
 #[test]
@@ -246,7 +267,7 @@ fn a_task_that_panics_does_not_stop_its_thread() {
     let done = promise.event();
     pool.schedule(c"bad", || panic!("expected by a test")).unwrap();
     pool.schedule(c"good", move || _ = promise.set_ready()).unwrap();
-    done.wait().unwrap();
+    done.wait_for(LIMIT).unwrap();
     assert_eq!(pool.num_threads(), 1);
 }
 
@@ -262,7 +283,7 @@ fn r8_the_last_handle_does_not_wait_for_what_a_deadline_has_left() {
         ended.set_ready();
     };
     pool.schedule(c"slow", task).unwrap();
-    has_begun.wait().unwrap();
+    has_begun.wait_for(LIMIT).unwrap();
     let error = pool.shutdown_with(within(Duration::ZERO)).unwrap_err();
     assert_eq!(error.code(), StatusCode::DeadlineExceeded);
     let (gone, seen) = std::sync::mpsc::channel();
@@ -272,7 +293,7 @@ fn r8_the_last_handle_does_not_wait_for_what_a_deadline_has_left() {
     });
     seen.recv_timeout(Duration::from_secs(60)).expect("the last handle waits for a task that a deadline has left");
     opened.set_ready();
-    has_ended.wait().unwrap();
+    has_ended.wait_for(LIMIT).unwrap();
 }
 
 #[test]
@@ -286,7 +307,7 @@ fn the_last_handle_may_go_on_the_timers_thread_while_a_task_waits_for_a_timer() 
         open.wait().unwrap();
     };
     pool.schedule(c"waits", task).unwrap();
-    has_begun.wait().unwrap();
+    has_begun.wait_for(LIMIT).unwrap();
     let timers = Timers::shared();
     let on_the_timers_thread = move |_| {
         timers.call_at(timers.now(), c"opens", move |_| _ = opened.set_ready()).detach();
@@ -333,7 +354,7 @@ fn a_pool_whose_last_start_is_refused_while_it_is_shut_down_ends() {
         let pool = pool.clone();
         thread::spawn(move || pool.schedule(c"t", || ()).unwrap_err())
     };
-    has_begun.wait().unwrap();
+    has_begun.wait_for(LIMIT).unwrap();
     let late = pool.shutdown_with(within(Duration::ZERO)).unwrap_err();
     assert_eq!(late.code(), StatusCode::DeadlineExceeded);
     refused.set_ready();
@@ -408,7 +429,7 @@ fn a_report_names_an_elastic_pool_whose_waits_are_not_given_up() {
     until(|| census::occupations().iter().any(|occupation| occupation.text.starts_with(text)) || has_run.is_ready());
     assert!(!has_run.is_ready());
     copied.set_ready();
-    has_run.wait().unwrap();
+    has_run.wait_for(LIMIT).unwrap();
 }
 
 impl ElasticPool {

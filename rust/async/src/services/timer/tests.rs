@@ -147,16 +147,50 @@ fn the_thread_starts_with_the_first_timer_and_goes_when_there_is_none() {
         let far = timers.event_after(1000 * SECOND, c"far");
         assert!(timers.has_thread());
         let near = timers.event_after(Duration::from_micros(50), c"near");
-        near.event().wait().unwrap();
+        near.event().wait_for(LIMIT).expect("the thread sleeps past a timer that was set after it had begun");
         assert!(!far.event().is_ready());
         drop(far);
         // Nothing wakes the thread for a timer that was removed; the next one does.
         let last = timers.event_at(timers.now(), c"last");
-        last.event().wait().unwrap();
+        last.event().wait_for(LIMIT).expect("the thread sleeps past a timer that is due");
+        let begun = Instant::now();
         while timers.has_thread() {
+            assert!(begun.elapsed() < LIMIT, "the thread stays although no timer waits: {timers:?}");
             thread::yield_now();
         }
     }
+}
+
+/// Time that stands still, and says when the thread of the timers has looked at it.
+struct Watched {
+    now: Instant,
+    looks: AtomicUsize,
+}
+
+impl Clock for Arc<Watched> {
+    fn now(&self) -> Instant {
+        if thread::current().name() == Some("purlin-timers") {
+            self.looks.fetch_add(1, Ordering::Release);
+        }
+        self.now
+    }
+}
+
+#[test]
+fn the_thread_is_woken_for_a_timer_that_is_earlier_than_the_one_it_sleeps_for() {
+    let clock = Arc::new(Watched { now: Instant::now(), looks: AtomicUsize::new(0) });
+    let timers = Timers::new(Box::new(Arc::clone(&clock)), Some(HOUR), Box::new(spawn));
+    let far = timers.event_after(HOUR, c"far");
+    let begun = Instant::now();
+    while clock.looks.load(Ordering::Acquire) == 0 {
+        assert!(begun.elapsed() < LIMIT, "the thread has not looked at the clock: {timers:?}");
+        thread::yield_now();
+    }
+    // The thread looks at the clock under the lock of the timers, and gives that back when it sleeps.
+    assert_eq!(timers.waiting(), 1);
+    let near = timers.event_at(timers.now(), c"near");
+    assert_eq!(near.event().wait_for(LIMIT), Ok(()), "the thread was not woken: {timers:?}");
+    assert!(!far.event().is_ready(), "time stands still");
 }
 
 #[test]
@@ -167,7 +201,9 @@ fn the_timers_of_the_process_keep_deadlines_for_many_threads() {
             for _ in 0..50 {
                 let timers = Timers::shared();
                 let event = timers.with_deadline(&pending.event(), timers.after(Duration::from_micros(20)));
-                assert_eq!(event.wait().unwrap_err().code(), StatusCode::DeadlineExceeded);
+                // Its own deadline, not that of the wait.
+                let error = event.wait_for(LIMIT).unwrap_err();
+                assert!(event.is_ready() && error.code() == StatusCode::DeadlineExceeded, "{error}");
             }
         })
     };
@@ -205,7 +241,7 @@ fn r7_a_wait_for_a_timer_on_the_thread_of_the_timers_ends_and_stops_nobody() {
         send.send(gate.wait()).unwrap();
     };
     timers.call_at(timers.now(), c"waits", inside).detach();
-    has_begun.wait().unwrap();
+    has_begun.wait_for(LIMIT).unwrap();
     let other = timers.event_after(Duration::from_micros(100), c"other");
     assert_eq!(other.event().wait_for(LIMIT), Ok(()));
     opened.set_ready();

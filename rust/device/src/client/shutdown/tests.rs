@@ -104,6 +104,34 @@ fn a_deadline_fails_what_waits_and_names_it() {
     assert_eq!(client.instance.runner().in_flight().idle().wait(), Ok(()));
 }
 
+/// What the pool had, from its own error: all of its threads are in a task that ends after this.
+fn timeout_of_the_pool(client: &Client, options: ShutdownOptions) -> String {
+    let ((begins, begun), (opens, opened)) = (std::sync::mpsc::channel(), std::sync::mpsc::channel::<()>());
+    let slow = move || {
+        begins.send(()).unwrap();
+        let _ = opened.recv();
+    };
+    client.runner().schedule(Label::new(c"slow"), slow).unwrap();
+    begun.recv_timeout(Duration::from_secs(60)).unwrap();
+    let error = client.shutdown(options).unwrap_err();
+    opens.send(()).unwrap();
+    let (_, timeout) = error.message().split_once("with a timeout of ").expect("the pool did not end, either");
+    timeout.to_owned()
+}
+
+#[test]
+fn the_threads_have_what_is_left_of_the_timeout_and_not_all_of_it_again() {
+    // Some time passes before the threads are asked to end, however little.
+    let timeout =
+        timeout_of_the_pool(&client(), ShutdownOptions { mode: ShutdownMode::CancelPending, ..by_timeout(50) });
+    assert_ne!(timeout, "50ms");
+    // What fails late has a moment, whatever the timeout was.
+    let (client, gate) = (client(), EventPromise::new(c"gate"));
+    let copied = copy_after(&client, &gate.event());
+    assert_eq!(timeout_of_the_pool(&client, by_timeout(1)), format!("{GRACE:?}"));
+    assert_eq!(copied.error().unwrap().code(), StatusCode::DeadlineExceeded);
+}
+
 #[test]
 fn a_deadline_fails_who_waits_for_memory_that_is_promised() {
     let client = client();
