@@ -1,7 +1,9 @@
 // Where Purlin behaves otherwise than tsl under the same name: rows of docs/adopting.md that no other test is of.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <numeric>
 #include <optional>
 #include <type_traits>
@@ -11,6 +13,7 @@
 #include "purlin/async_value.h"
 #include "purlin/async_value_cast.h"
 #include "purlin/compat/tsl.h"
+#include "purlin/event.h"
 #include "purlin/executor.h"
 #include "purlin/status.h"
 
@@ -80,6 +83,31 @@ struct FindsOne<Value, std::void_t<decltype(BlockUntilReady(std::declval<const V
 TEST(UpstreamDifferencesTest, AnUnqualifiedCallIsAmbiguous) {
   static_assert(!using_tsl::FindsOne<AsyncValueRef<int>>::value, "the row of docs/adopting.md is out of date");
   compat::tsl::BlockUntilReady(MakeAvailableAsyncValueRef<int>(1));
+}
+
+TEST(UpstreamDifferencesTest, ASpareThreadHasNoNumber) {
+  std::vector<int> ids(4, -2);
+  compat::tsl::thread::ThreadPool pool(nullptr, "spares", 2);
+  std::vector<EventPromise> opened;
+  std::vector<Event> told;
+  for (int& id : ids) {
+    opened.emplace_back("opened");
+    EventPromise promise("told");
+    told.push_back(promise.event());
+    pool.Schedule([&pool, &id, open = opened.back().event(), promise = std::move(promise)]() mutable {
+      id = pool.CurrentThreadId();
+      promise.SetReady();
+      static_cast<void>(open.Wait());
+    });
+  }
+  for (const Event& each : told) {
+    ASSERT_TRUE(each.WaitFor(std::chrono::minutes(1)).ok()) << "no spare runs what is queued";
+  }
+  std::sort(ids.begin(), ids.end());
+  // One of the two threads may sleep, because a spare that has nothing else to do takes a task, too.
+  EXPECT_LT(ids.back(), pool.NumThreads());
+  EXPECT_EQ(std::vector<int>(ids.begin(), ids.begin() + 2), (std::vector<int>{-1, -1}));
+  for (EventPromise& promise : opened) promise.SetReady();
 }
 
 TEST(UpstreamDifferencesTest, ErrorsAreValues) {

@@ -123,10 +123,11 @@ class ThreadPool final : public Executor {
 
   /// How many threads there are.
   [[nodiscard]] int NumThreads() const noexcept { return static_cast<int>(pool_.NumThreads()); }
-  /// Which thread of this pool this is; -1 on others.
+  /// Which thread of this pool this is, below NumThreads(), as callers index memory by it; -1 on others. So it is on a
+  /// spare thread, which stands in for one that waits for a task of this pool.
   [[nodiscard]] int CurrentThreadId() const noexcept {
     const std::optional<std::size_t> id = pool_.CurrentThreadId();
-    return id ? static_cast<int>(*id) : -1;
+    return id && *id < pool_.NumThreads() ? static_cast<int>(*id) : -1;
   }
   /// The pool, for what takes Purlin's.
   [[nodiscard]] ThreadPoolAsyncWorkRunner& runner() noexcept { return pool_; }
