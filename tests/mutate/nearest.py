@@ -1,12 +1,13 @@
-"""Which C++ tests are nearest to a header or to a file of cpp/: those that are named for it, then those that reach it
-over the fewest includes."""
+"""Which C++ tests are nearest to a header or to a file of cpp/: those that are named for it, then those whose name
+begins with its words, then those that reach it over the fewest includes, the longest first."""
 import collections
 import functools
+import os.path
 import pathlib
 import re
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-MOST = 4  # Tests that a mutant is tried with.
+MOST = 6  # Tests that a mutant is tried with.
 INCLUDE = re.compile(r'^\s*#\s*include\s+"(purlin/[^"]+)"', re.MULTILINE)
 
 
@@ -43,7 +44,8 @@ def nearest(file):
     def rank(test):
         name = pathlib.Path(test).stem
         is_named = name == f"{stem}_test" or name.startswith(f"{stem}_")
-        return not is_named, distances(test).get(header, 99), len(distances(test)), test
+        begins = len(os.path.commonprefix([name.split("_"), stem.split("_")]))
+        return not is_named, -begins, distances(test).get(header, 99), -(ROOT / test).stat().st_size
 
     near = [test for test in tests() if header in distances(test) or rank(test)[0] is False]
     return sorted(near, key=rank)[:MOST]
