@@ -192,6 +192,16 @@ features)
   if nm -C "$work/prefix/$PURLIN_LIBDIR/libpurlind.a" | grep -m 3 -E 'purlin_(interchange|sim|pjrt|xla_cpu)::'; then
     fail "code that was left out is in the archive"
   fi
+  # The same where the prelink step cannot be had, which is said when CMake configures.
+  "$CMAKE" -S "$PURLIN_SOURCE_DIR" -B "$work/build" -DPURLIN_LD= >"$work/configured" 2>&1
+  grep -q 'libpurlin.a is not prelinked, because there is no linker with' "$work/configured" ||
+    { cat "$work/configured"; fail "CMake does not say that the archive is not prelinked"; }
+  "$CMAKE" --build "$work/build"
+  nm -C "$work/build/libpurlind.a" | grep -q ' T .*purlin_base::' || fail "the archive is prelinked all the same"
+  # shellcheck disable=SC2086  # warnings are words
+  "$CXX" -std=c++17 $warnings -I"$work/prefix/include" "$here/features/main.cc" "$work/build/libpurlind.a" \
+    -lpthread -ldl -lm -o "$work/not_prelinked"
+  "$work/not_prelinked"
   ;;
 add_subdirectory)
   cmake_project "$here/subdirectory" "$work" -DPURLIN_SOURCE_DIR="$PURLIN_SOURCE_DIR" \
