@@ -41,8 +41,7 @@ endfunction()
 # library or another user of cxx beside it. --force-group-allocation makes the hidden parts of COMDAT groups our own
 # (lld refuses them otherwise); .llvmbc/.llvmcmd are Rust's bitcode, which makes some ranlibs abort. CUDA's driver is
 # loaded by dlopen, which is wrapped for the sake of static programs (cpp/static_dlopen.cc).
-# Where the linker or objcopy cannot do that, the archive is what cargo and the C++ compiler made, in one file; so it is
-# with -DPURLIN_LD=, too.
+# Where the linker or objcopy cannot do that, there is no archive, and CMake says so.
 if(PURLIN_BUILD_STATIC)
   # In a cross build they are the target's, whose triple the compiler's name begins with, or clang is given.
   set(triple "")
@@ -68,32 +67,22 @@ if(PURLIN_BUILD_STATIC)
   elseif(NOT help_of_objcopy MATCHES "--keep-global-symbols")
     set(not_prelinked "there is no objcopy with --keep-global-symbols (PURLIN_OBJCOPY is '${PURLIN_OBJCOPY}')")
   endif()
-  set(localised ${PROJECT_BINARY_DIR}/purlin_localised.o)
-  if(not_prelinked STREQUAL "")
-    set(prelinked ${PROJECT_BINARY_DIR}/purlin_prelinked.o)
-    add_custom_command(OUTPUT ${localised}
-      COMMAND ${PURLIN_LD} -r --force-group-allocation --wrap=dlopen -o ${prelinked} $<TARGET_OBJECTS:purlin_objects> ${purlin_rust_archive}
-      COMMAND ${PURLIN_OBJCOPY} --wildcard --keep-global-symbols=${exported_symbols} --localize-hidden
-              --remove-section=.llvmbc --remove-section=.llvmcmd $<$<NOT:$<BOOL:${keep_debug}>>:--strip-debug>
-              ${prelinked} ${localised}
-      COMMAND ${CMAKE_COMMAND} -E rm -f ${prelinked}
-      DEPENDS purlin_objects purlin_cargo $<TARGET_OBJECTS:purlin_objects> ${purlin_rust_archive} ${exported_symbols}
-      COMMENT "Prelinking libpurlin.a" COMMAND_EXPAND_LISTS VERBATIM)
-    add_library(purlin_static STATIC ${localised})
-    set_source_files_properties(${localised} PROPERTIES EXTERNAL_OBJECT ON GENERATED ON)
-  else()
-    message(WARNING "Purlin: libpurlin.a is not prelinked, because ${not_prelinked}. All names of Rust and of cxx in it are "
-                    "global: a program that holds another Rust library or another user of cxx beside it may not link.")
-    # Made anew when Rust's part is new; then ar's script adds that.
-    set(rust_is_new ${PROJECT_BINARY_DIR}/purlin_rust_is_new.cc)
-    add_custom_command(OUTPUT ${rust_is_new} COMMAND ${CMAKE_COMMAND} -E touch ${rust_is_new}
-                       DEPENDS purlin_cargo ${purlin_rust_archive} VERBATIM)
-    add_library(purlin_static STATIC $<TARGET_OBJECTS:purlin_objects> ${rust_is_new})
-    set(joined ${PROJECT_BINARY_DIR}/purlin_joined.mri)
-    file(GENERATE OUTPUT ${joined} CONTENT
-      "OPEN $<TARGET_FILE:purlin_static>\nADDLIB ${purlin_rust_archive}\nSAVE\nEND\n")
-    add_custom_command(TARGET purlin_static POST_BUILD COMMAND ${CMAKE_AR} -M < ${joined} VERBATIM)
+  if(not_prelinked)
+    message(FATAL_ERROR "Purlin: libpurlin.a is made by a prelink step, and ${not_prelinked}. Name one, or build the shared "
+                        "library alone: -DPURLIN_BUILD_STATIC=OFF -DPURLIN_BUILD_SHARED=ON")
   endif()
+  set(prelinked ${PROJECT_BINARY_DIR}/purlin_prelinked.o)
+  set(localised ${PROJECT_BINARY_DIR}/purlin_localised.o)
+  add_custom_command(OUTPUT ${localised}
+    COMMAND ${PURLIN_LD} -r --force-group-allocation --wrap=dlopen -o ${prelinked} $<TARGET_OBJECTS:purlin_objects> ${purlin_rust_archive}
+    COMMAND ${PURLIN_OBJCOPY} --wildcard --keep-global-symbols=${exported_symbols} --localize-hidden
+            --remove-section=.llvmbc --remove-section=.llvmcmd $<$<NOT:$<BOOL:${keep_debug}>>:--strip-debug>
+            ${prelinked} ${localised}
+    COMMAND ${CMAKE_COMMAND} -E rm -f ${prelinked}
+    DEPENDS purlin_objects purlin_cargo $<TARGET_OBJECTS:purlin_objects> ${purlin_rust_archive} ${exported_symbols}
+    COMMENT "Prelinking libpurlin.a" COMMAND_EXPAND_LISTS VERBATIM)
+  add_library(purlin_static STATIC ${localised})
+  set_source_files_properties(${localised} PROPERTIES EXTERNAL_OBJECT ON GENERATED ON)
   set_target_properties(purlin_static PROPERTIES OUTPUT_NAME purlin DEBUG_POSTFIX d LINKER_LANGUAGE CXX)
   target_link_libraries(purlin_static INTERFACE ${PURLIN_SYSTEM_LIBRARIES})
   purlin_describe(purlin_static INTERFACE)
