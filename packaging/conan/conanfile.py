@@ -30,7 +30,7 @@ class PurlinConan(ConanFile):
         self.version = re.search(r'PURLIN_VERSION_STRING "([0-9.]+)"', header).group(1)
 
     def export_sources(self):
-        for pattern in ("CMakeLists.txt", "Cargo.*", "LICENSE", "cmake/*", "cpp/*", "include/*", "rust/*", "tests/*"):
+        for pattern in ("CMakeLists.txt", "Cargo.*", "*LICENSE*", "cmake/*", "cpp/*", "include/*", "rust/*", "tests/*"):
             copy(self, pattern, src=os.path.join(self.recipe_folder, self._root), dst=self.export_sources_folder,
                  excludes=("*/target/*", "*/__pycache__/*"))
 
@@ -68,7 +68,8 @@ class PurlinConan(ConanFile):
         kind = "shared" if self.options.shared else "static"
         for component in ("purlin_devel", f"purlin_{kind}"):
             self.run(f'"{cmake}" --install "{self.build_folder}" --prefix "{self.package_folder}" --component {component}')
-        copy(self, "LICENSE", src=self.source_folder, dst=os.path.join(self.package_folder, "licenses"))
+        copy(self, "*", src=os.path.join(self.package_folder, "share", "doc", "purlin"),
+             dst=os.path.join(self.package_folder, "licenses"))
 
     def package_info(self):
         # Purlin's own CMake package is found, as without Conan.

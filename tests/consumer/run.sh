@@ -83,6 +83,11 @@ install)
   if (cd "$prefix" && find . -name '*cxx*' -o -name '*.rs*' -o -name '*_rust*') | grep .; then
     fail "the prefix holds files of Rust or cxx"
   fi
+  # The licences of all that is in the libraries.
+  for file in LICENSE THIRD_PARTY_LICENSES.txt rust-std-COPYRIGHT.html; do
+    [[ -s $prefix/share/doc/purlin/$file ]] || [[ $file == rust-std* && ! -e $("$PURLIN_RUSTC" --print sysroot)/share/doc/rust/COPYRIGHT-library.html ]] ||
+      fail "the prefix has no $file"
+  done
   # The driver of tests answers to the name of NVIDIA's: where it was installed, programs would find it.
   if find "$prefix" -iname '*fakecuda*' -o -iname '*fakenvrtc*' -o -name 'libcuda*' -o -name 'libnvidia*' -o -name 'libnvrtc*' | grep .; then
     fail "the prefix holds a driver of CUDA's, or a fake one"

@@ -1,4 +1,4 @@
-"""Spack's recipe, which builds a checkout of Purlin: `spack dev-build purlin@0.1.0` (docs/packages.md)."""
+"""Spack's recipe, which builds a checkout of Purlin: `spack dev-build purlin@VERSION` (docs/packages.md)."""
 from spack_repo.builtin.build_systems.cmake import CMakePackage
 
 from spack.package import *
