@@ -5,7 +5,7 @@ PREFIX ?= $(CURDIR)/build/prefix
 JOBS ?=
 export JOBS
 
-.PHONY: help demo build docs test test-all gpu verify soak bench interop wheel loom format install clean
+.PHONY: help demo build docs test test-all gpu verify soak bench interop wheel loom format install package clean
 help: ## what can be made
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1\t\2/p' Makefile | expand -t 18
 	@echo; echo 'make JOBS=n ...   n jobs at once, in all that is built and tested (default: as many as there are cores)'
@@ -51,6 +51,9 @@ format: ## format Rust and C++
 
 install: ## build the library, without the tests, and install it into PREFIX (default: build/prefix)
 	@scripts/build purlin_static purlin_shared && cmake=$$(scripts/tools cmake) && "$$cmake" --install build/release --prefix "$(PREFIX)"
+
+package: ## the same as a tar and a Debian package, in build/release (docs/packages.md)
+	@scripts/build purlin_static purlin_shared && cmake=$$(scripts/tools cmake) && cd build/release && "$$(dirname "$$cmake")/cpack"
 
 clean: ## remove build/ (tools stay in .tools/)
 	rm -rf build

@@ -14,7 +14,14 @@ foreach(header ${purlin_left_out_headers})
 endforeach()
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/purlin DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT purlin_devel
         FILES_MATCHING PATTERN "*.h" ${left_out})
-install(FILES ${PROJECT_SOURCE_DIR}/LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT purlin_devel)
+# The licences of all that is in the libraries: ours, those of the crates of others (scripts/licences), and the list of
+# the parts of Rust's standard library, as far as the toolchain has it.
+install(FILES ${PROJECT_SOURCE_DIR}/LICENSE ${PROJECT_SOURCE_DIR}/THIRD_PARTY_LICENSES.txt
+        DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT purlin_devel)
+execute_process(COMMAND ${PURLIN_RUSTC} --print sysroot OUTPUT_VARIABLE rust_sysroot OUTPUT_STRIP_TRAILING_WHITESPACE
+                COMMAND_ERROR_IS_FATAL ANY)
+install(FILES ${rust_sysroot}/share/doc/rust/COPYRIGHT-library.html RENAME rust-std-COPYRIGHT.html
+        DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT purlin_devel OPTIONAL)
 
 # One export per kind, so that a prefix may hold either or both.
 foreach(kind static shared)
@@ -39,6 +46,10 @@ set(pc_name purlin$<$<CONFIG:Debug>:d>)
 list(JOIN PURLIN_SYSTEM_LIBRARIES " " pc_private)
 set(pc_private "-lstdc++ ${pc_private}")
 set(pc_public "-l${pc_name}")
+set(pc_never_unloaded "")
+if(PURLIN_LINKER_HAS_NODELETE)
+  set(pc_never_unloaded " -Wl,-z,nodelete")
+endif()
 if(NOT TARGET purlin_shared)
   set(pc_public "${pc_public} ${pc_private}")
   set(pc_private "")

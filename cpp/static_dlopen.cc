@@ -1,6 +1,9 @@
 // dlopen, for all of Purlin, as libpurlin.a has it. GNU ld warns of every static program that names dlopen, which
 // cannot work there. So libpurlin.a is prelinked with --wrap=dlopen (cmake/PurlinLibraries.cmake), and asks for the
-// function at run time: a dynamic program has it, a static one answers null.
+// function at run time: a dynamic program has it, a static one answers null. Nothing where there is no ELF, and so no
+// prelinking.
+
+#if defined(__ELF__)
 
 #include <dlfcn.h>
 
@@ -15,3 +18,5 @@ __attribute__((visibility("hidden"))) void* __wrap_dlopen(const char* name, int 
 }
 
 }  // extern "C"
+
+#endif

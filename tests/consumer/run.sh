@@ -3,11 +3,12 @@
 # tests/CMakeLists.txt gives; `install` comes first and the others share its prefix.
 #
 #   tests/consumer/run.sh install | static | shared | moved | no_exceptions | package | pkg_config_shared |
-#                         pkg_config_static | second_rust | cargo | features | add_subdirectory
+#                         pkg_config_static | archive | deb | second_rust | cargo | fetch_content | features |
+#                         add_subdirectory
 set -euo pipefail
 . "$(dirname "$0")/../../scripts/common.sh"
 step=${1-}
-[[ $step =~ ^(install|static|shared|moved|no_exceptions|package|pkg_config_shared|pkg_config_static|second_rust|cargo|features|add_subdirectory)$ ]] ||
+[[ $step =~ ^(install|static|shared|moved|no_exceptions|package|pkg_config_shared|pkg_config_static|archive|deb|second_rust|cargo|fetch_content|features|add_subdirectory)$ ]] ||
   usage "no such step: '$step'"
 no_arguments "${@:2}"
 here=$(cd "$(dirname "$0")" && pwd)
@@ -65,6 +66,16 @@ pkg_config_project() {
   eval "without_rust \"\$CXX\" -std=c++17 \$warnings \"\$here/project/main.cc\" -o \"\$program\" ${linker_flags-} $answer"
 }
 
+# pack GENERATOR: this build as a package, in $work/packed.
+pack() {
+  mkdir -p "$work/packed"
+  (cd "$PURLIN_BUILD_DIR" && "$(dirname "$CMAKE")/cpack" -G "$1" -B "$work/cpack") >"$work/packed/log" || { cat "$work/packed/log"; fail "cpack"; }
+  find "$work/cpack" -maxdepth 1 -type f -exec mv {} "$work/packed" \;
+}
+
+# compare_prefix FOLDER: what is in it is what `cmake --install` writes.
+compare_prefix() { diff -rq "$prefix" "$1" || fail "the package is not the installed prefix"; }
+
 case $step in
 install)
   rm -rf "$prefix"
@@ -72,6 +83,11 @@ install)
   if (cd "$prefix" && find . -name '*cxx*' -o -name '*.rs*' -o -name '*_rust*') | grep .; then
     fail "the prefix holds files of Rust or cxx"
   fi
+  # The licences of all that is in the libraries.
+  for file in LICENSE THIRD_PARTY_LICENSES.txt rust-std-COPYRIGHT.html; do
+    [[ -s $prefix/share/doc/purlin/$file ]] || [[ $file == rust-std* && ! -e $("$PURLIN_RUSTC" --print sysroot)/share/doc/rust/COPYRIGHT-library.html ]] ||
+      fail "the prefix has no $file"
+  done
   # The driver of tests answers to the name of NVIDIA's: where it was installed, programs would find it.
   if find "$prefix" -iname '*fakecuda*' -o -iname '*fakenvrtc*' -o -name 'libcuda*' -o -name 'libnvidia*' -o -name 'libnvrtc*' | grep .; then
     fail "the prefix holds a driver of CUDA's, or a fake one"
@@ -152,6 +168,30 @@ pkg_config_static)
     echo "skipped: a static program with a driver on its path: $driver is not built (cargo build -p purlin-fakecuda)"
   fi
   ;;
+archive)
+  # Unpacked anywhere, on a machine without Rust; its checksum is that of the file beside it.
+  pack TGZ
+  (cd "$work/packed" && sha256sum --check --quiet ./*.tar.gz.sha256)
+  tar -C "$work" -xzf "$work"/packed/*.tar.gz
+  compare_prefix "$work"/purlin-*/
+  find_package_project "$(echo "$work"/purlin-*/)" "$work/build"
+  ;;
+deb)
+  command -v dpkg >/dev/null || { echo "skipped: there is no dpkg here"; exit 77; }
+  pack DEB
+  dpkg-deb -f "$work"/packed/*.deb Depends | grep -E 'libc6.*libgcc-s1.*libstdc\+\+6' >/dev/null || fail "the package does not say what it needs"
+  # Into a root of its own, with dpkg's own account of what is there; the packages that it needs are those of this
+  # machine.
+  root=$work/root
+  mkdir -p "$root"/var/lib/dpkg/{info,updates,triggers} && touch "$root"/var/lib/dpkg/{status,available}
+  debian() { dpkg --root="$root" --log=/dev/null --force-not-root,script-chrootless,depends "$@"; }
+  debian --install "$work"/packed/*.deb
+  debian --verify purlin
+  compare_prefix "$root/usr"
+  find_package_project "$root/usr" "$work/build"
+  debian --remove purlin
+  [[ -z $(find "$root/usr" -type f 2>/dev/null) ]] || fail "files stay when the package is removed"
+  ;;
 second_rust)
   # Twice: with debug code and with everything optimised into one unit, because their global names differ.
   for profile in dev release; do
@@ -173,15 +213,25 @@ cargo)
   RUSTC=$PURLIN_RUSTC CARGO_TARGET_DIR=${CARGO_TARGET_DIR:-$PURLIN_WORK_DIR/cargo_consumer} "$PURLIN_CARGO" run --quiet --locked \
     --manifest-path "$here/cargo/Cargo.toml" </dev/null | grep -q '^the C++ of this program says 42$'
   ;;
+fetch_content)
+  # All of the tree as a commit of a repository of its own, cloned by its URL. With nothing of what can be left out, and
+  # as Debug, because that is built soonest.
+  git init --quiet --initial-branch=main "$work/git"
+  git -C "$PURLIN_SOURCE_DIR" ls-files -z --cached --others --exclude-standard | (
+    cd "$PURLIN_SOURCE_DIR" && xargs -0 sh -c 'for file; do [ ! -e "$file" ] || printf "%s\0" "$file"; done' _
+  ) | tar -C "$PURLIN_SOURCE_DIR" --null --files-from=- -cf - | tar -C "$work/git" -xf -
+  git -C "$work/git" add --all
+  git -C "$work/git" -c user.name=consumer -c user.email=consumer@localhost commit --quiet --message "all of it"
+  PURLIN_CONFIG=Debug cmake_project "$here/fetched" "$work/build" -DPURLIN_GIT="file://$work/git" \
+    -DPURLIN_CARGO="$PURLIN_CARGO" -DPURLIN_RUSTC="$PURLIN_RUSTC" -DPURLIN_INSTALL=ON -DPURLIN_CUDA=OFF \
+    -DPURLIN_INTERCHANGE=OFF -DPURLIN_PJRT=OFF -DPURLIN_SIM=OFF -DPURLIN_XLA_CPU=OFF \
+    -DPURLIN_CARGO_TARGET_DIR="${CARGO_TARGET_DIR:-$work/cargo}"
+  ;;
 features)
-  # All that can be left out is: neither its headers nor its code are there, and the rest works. Debug, because that is
-  # built in seconds.
-  "$CMAKE" -S "$PURLIN_SOURCE_DIR" -B "$work/build" -G "$CMAKE_GENERATOR" -DCMAKE_MAKE_PROGRAM="$CMAKE_MAKE_PROGRAM" \
-    -DCMAKE_BUILD_TYPE=Debug -DPURLIN_CARGO="$PURLIN_CARGO" -DPURLIN_RUSTC="$PURLIN_RUSTC" -DPURLIN_BUILD_SHARED=OFF \
-    -DPURLIN_BUILD_TESTS=OFF -DPURLIN_BUILD_EXAMPLES=OFF -DPURLIN_CUDA=OFF -DPURLIN_INTERCHANGE=OFF -DPURLIN_PJRT=OFF -DPURLIN_SIM=OFF \
-    -DPURLIN_XLA_CPU=OFF -DPURLIN_CARGO_TARGET_DIR="${CARGO_TARGET_DIR:-$work/build/cargo}"
-  "$CMAKE" --build "$work/build"
-  "$CMAKE" --install "$work/build" --prefix "$work/prefix" >/dev/null
+  # All that can be left out was, in the build of fetch_content: neither its headers nor its code are there, and the
+  # rest works.
+  build=$PURLIN_WORK_DIR/fetch_content/build
+  "$CMAKE" --install "$build" --prefix "$work/prefix" >/dev/null
   for header in compile_cache.h cuda.h dlpack.h npy.h safetensors.h xla_cpu.h xla_ffi_host.h adapters/pjrt_abi.h adapters/pjrt_tables.h; do
     [[ ! -e $work/prefix/include/purlin/$header ]] || fail "$header is installed, and what it declares is left out"
   done
@@ -192,6 +242,16 @@ features)
   if nm -C "$work/prefix/$PURLIN_LIBDIR/libpurlind.a" | grep -m 3 -E 'purlin_(interchange|sim|pjrt|xla_cpu)::'; then
     fail "code that was left out is in the archive"
   fi
+  # Where the prelink step cannot be had, CMake says so when it configures; the shared library needs none.
+  configure() {
+    "$CMAKE" -S "$PURLIN_SOURCE_DIR" -B "$work/asked" -G "$CMAKE_GENERATOR" -DCMAKE_MAKE_PROGRAM="$CMAKE_MAKE_PROGRAM" \
+      -DPURLIN_CARGO="$PURLIN_CARGO" -DPURLIN_RUSTC="$PURLIN_RUSTC" -DPURLIN_BUILD_TESTS=OFF -DPURLIN_BUILD_EXAMPLES=OFF \
+      -DPURLIN_LD= "$@" 2>&1 | tr -s ' \n' ' ' >"$work/configured"
+  }
+  ! configure || fail "an archive without a linker"
+  grep -F 'libpurlin.a is made by a prelink step, and there is no linker with' "$work/configured" >/dev/null ||
+    fail "CMake does not say why there is no archive: $(cat "$work/configured")"
+  configure -DPURLIN_BUILD_STATIC=OFF || fail "the shared library needs a linker for the archive: $(cat "$work/configured")"
   ;;
 add_subdirectory)
   cmake_project "$here/subdirectory" "$work" -DPURLIN_SOURCE_DIR="$PURLIN_SOURCE_DIR" \
