@@ -177,6 +177,7 @@ TEST(AsyncValueRefTest, NullCountsAsAnError) {
   EXPECT_TRUE(IsFailedPrecondition(null.GetError()));
   EXPECT_TRUE(IsFailedPrecondition(null.Wait()));
   EXPECT_TRUE(IsFailedPrecondition(null.AsEvent().error()));
+  EXPECT_EQ(null.NumRef(), 0U);
   EXPECT_EQ(null.GetIfConcrete(), nullptr);
   EXPECT_EQ(null.GetIfConstructed(), nullptr);
   EXPECT_FALSE(null.emplace(1));

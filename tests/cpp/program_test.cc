@@ -43,6 +43,12 @@ class ProgramTest : public ProgramFixture {
   }
 };
 
+TEST(OperandTest, OtherOperandsMayOverwriteWhatIsReadUnlessItSaysNo) {
+  EXPECT_FALSE(Operand().is_invariant);
+  EXPECT_EQ(Operand().access, OperandAccess::kRead);
+  EXPECT_FALSE(Operand::Read(Slice()).is_invariant);
+}
+
 TEST_F(ProgramTest, ItsSignatureIsWhatWasAdded) {
   ProgramBuilder builder("signature");
   ArraySpec columns(Shape(DType::kF32, {2, 3}));

@@ -23,6 +23,8 @@ OUTSIDE = {
     "alignas_qualifier", "decltype", "string_literal", "raw_string_literal", "char_literal", "friend_declaration",
     "using_declaration", "alias_declaration", "operator_name", "destructor_name",
 }
+# What does nothing in a build without assertions, or ever.
+NOTHING = ("assert(", "static_cast<void>(")
 # Nodes whose operators are arithmetic or comparisons.
 EXPRESSIONS = {"binary_expression", "assignment_expression", "update_expression"}
 
@@ -61,7 +63,7 @@ def mutants(file, text):
         return words if len(words) <= 60 else words[:57] + "..."
 
     def visit(node):
-        if node.type in OUTSIDE or node.has_error and node.type == "ERROR":
+        if node.type in OUTSIDE or node.type == "ERROR" or source(node).startswith(NOTHING):
             return
         if node.type in EXPRESSIONS:
             for child in node.children:

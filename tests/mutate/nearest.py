@@ -7,13 +7,13 @@ import pathlib
 import re
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-MOST = 6  # Tests that a mutant is tried with.
-INCLUDE = re.compile(r'^\s*#\s*include\s+"(purlin/[^"]+)"', re.MULTILINE)
+MOST = 12  # Tests that a mutant is tried with, until one finds it.
+INCLUDE = re.compile(r'^\s*#\s*include\s+"((?:purlin|tests)/[^"]+)"', re.MULTILINE)
 
 
 @functools.cache
 def included(path):
-    """The headers of Purlin that a file names."""
+    """The headers of Purlin and of its tests that a file names."""
     return tuple(INCLUDE.findall((ROOT / path).read_text(encoding="utf-8")))
 
 
@@ -23,10 +23,11 @@ def distances(test):
     found, queue = {}, collections.deque((header, 1) for header in included(test))
     while queue:
         header, distance = queue.popleft()
-        if header in found or not (ROOT / "include" / header).exists():
+        path = f"include/{header}" if header.startswith("purlin/") else header
+        if header in found or not (ROOT / path).exists():
             continue
         found[header] = distance
-        queue.extend((further, distance + 1) for further in included(f"include/{header}"))
+        queue.extend((further, distance + 1) for further in included(path))
     return found
 
 
