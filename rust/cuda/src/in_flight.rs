@@ -207,8 +207,11 @@ impl Waits {
             Order::Enqueued(_) => None,
         });
         let held: Vec<Event> = held.collect();
+        if held.iter().any(|enqueued| enqueued.state() == EventState::Error) {
+            // A part never is enqueued, and is over soon: the join has its error, or ignores it.
+            return self.before.push(join.clone());
+        }
         if !held.is_empty() {
-            // Of a part that never is enqueued the join has the error, or ignores it.
             self.before.push(after_all(&held));
             return self.held.push(join.clone());
         }
