@@ -150,13 +150,17 @@ pub(crate) struct Enqueuing {
 }
 
 impl Enqueuing {
-    /// All of it is enqueued. Operations that wait for it wait for `point`, unless it is over already.
+    /// All of it is enqueued. Operations that wait for it wait for `point`, unless it is over already. Or it never will
+    /// be: then they wait for its event, which this thread may have to end yet.
     ///
     /// The operation is not over before, so that its event, by which it is known, is still its own.
     pub(crate) fn done(self, outcome: &Result<SyncPoint, Error>) {
         match (self.promise, outcome) {
             (None, _) => {}
-            (Some(promise), Err(error)) => _ = promise.set_error(error.clone()),
+            (Some(promise), Err(error)) => {
+                self.shared.orders.remove(self.key);
+                promise.set_error(error.clone());
+            }
             (Some(promise), Ok(point)) => {
                 self.shared.orders.enqueued(self.key, point.clone());
                 promise.set_ready();
@@ -207,11 +211,8 @@ impl Waits {
             Order::Enqueued(_) => None,
         });
         let held: Vec<Event> = held.collect();
-        if held.iter().any(|enqueued| enqueued.state() == EventState::Error) {
-            // A part never is enqueued, and is over soon: the join has its error, or ignores it.
-            return self.before.push(join.clone());
-        }
         if !held.is_empty() {
+            // Of a part that never is enqueued the join has the error, or ignores it.
             self.before.push(after_all(&held));
             return self.held.push(join.clone());
         }

@@ -1,8 +1,9 @@
 //! Which of the backend's own operations are on their way, by the event that each owes.
 //!
 //! States of an operation: *held*, until the events of others that it waits for have happened, and those of ours are
-//! enqueued; *enqueued*, with a [`SyncPoint`]; over, and no longer here. An operation whose dependency is enqueued
-//! waits for it by a wait between streams; one whose dependency is held is held, too, until that is enqueued.
+//! enqueued; *enqueued*, with a [`SyncPoint`]; over, or never to be enqueued, and no longer here. An operation whose
+//! dependency is enqueued waits for it by a wait between streams; one whose dependency is held is held, too, until that
+//! is enqueued.
 
 use std::collections::HashMap;
 

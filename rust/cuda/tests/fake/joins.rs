@@ -178,3 +178,32 @@ fn steps_that_donate_to_one_another_are_enqueued_without_the_host() {
         });
     });
 }
+
+/// The upload is ended by the thread to which the driver says no, after that has told what waits for it to be enqueued.
+#[test]
+fn what_waits_for_an_upload_that_is_refused_and_for_a_copy_on_its_way_keeps_no_thread_busy() {
+    let name = "joins::what_waits_for_an_upload_that_is_refused_and_for_a_copy_on_its_way_keeps_no_thread_busy";
+    process::run(name, &Options::default(), || {
+        Session::with(1, |session| {
+            /// Several parts, which tasks fill.
+            const LARGE: usize = 8 << 20;
+            let (ordinary, on_gpu) = (session.block(0, "unpinned_host", LARGE), session.block(0, "device", LARGE));
+            let [from, to] = [1, 2].map(|_| session.block(0, "device", BYTES));
+            let back = session.block(0, "pinned_host", BYTES);
+            write(&from, &pattern(BYTES, 1)).unwrap();
+            session.driver.control.set_faults("cuMemcpyHtoDAsync_v2:0:1");
+            let (held, gate) = (Held::new(&session.driver), EventPromise::new(c"gate"));
+            let within = copy(&from, &to, &[]);
+            let up = copy(&ordinary, &on_gpu, &[gate.event()]);
+            let fails = copy(&to, &back, &[when_all(&[within.clone(), up.clone()])]);
+            let ignores =
+                copy(&to, &back, &[after_all(&[within, up.clone()]), fails.clone()].map(|event| after_all(&[event])));
+            gate.set_ready();
+            let refused = outcome(&up).unwrap_err();
+            drop(held);
+            assert_eq!(outcome(&fails), Err(refused));
+            outcome(&ignores).unwrap();
+            assert_eq!(read(&back).unwrap(), pattern(BYTES, 1));
+        });
+    });
+}
