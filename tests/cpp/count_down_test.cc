@@ -245,6 +245,12 @@ TEST(CountDownRaceTest, OneOfManyThreadsCompletes) {
   }
 }
 
+/// Returns when both of two threads are in the round, so that they count at the same time.
+void Meet(std::atomic<std::size_t>& arrived, std::size_t round) {
+  arrived.fetch_add(1);
+  while (arrived.load() < 2 * (round + 1)) std::this_thread::yield();
+}
+
 TEST(CountDownRaceTest, FailFastLosesNoErrorToALastCountThatSucceeds) {
   constexpr std::size_t kRounds = 50'000;
   CountDownOptions options;
@@ -257,8 +263,7 @@ TEST(CountDownRaceTest, FailFastLosesNoErrorToALastCountThatSucceeds) {
     for (std::size_t i = 0; i < kRounds; ++i) {
       CountDownAsyncValueRef<Chain> counter = counters[i];
       const Status status = index == 0 ? OkStatus() : AbortedError("x");
-      arrived.fetch_add(1);
-      while (arrived.load() < 2 * (i + 1)) std::this_thread::yield();  // So that the two count at the same time.
+      Meet(arrived, i);
       if (counter.CountDown(status)) completed.fetch_add(1);
     }
   });
@@ -275,8 +280,7 @@ TEST(CountDownRaceTest, ThreadsCountWhatIsLeftAndNoMore) {
   std::atomic<std::size_t> arrived{0};
   Together(2, [&](int) {
     for (std::size_t i = 0; i < kRounds; ++i) {
-      arrived.fetch_add(1);
-      while (arrived.load() < 2 * (i + 1)) std::this_thread::yield();  // So that the two count at the same time.
+      Meet(arrived, i);
       if (counters[i].CountDown(1 + i % 2)) completed.fetch_add(1);
     }
   });

@@ -22,6 +22,7 @@
 #include "purlin/async_value.h"
 #include "purlin/future.h"
 #include "purlin/promise.h"
+#include "tests/cpp/testing.h"
 namespace purlin {
 namespace {
 
@@ -55,21 +56,9 @@ TEST(ThreadPoolTest, AThreadKnowsItsNumberInItsOwnPoolOnly) {
 TEST(ThreadPoolTest, ASpareThreadHasANumberOfItsOwn) {
   std::vector<std::optional<std::size_t>> ids(4);
   Pool pool = MakePool(2);
-  std::vector<EventPromise> opened;
-  std::vector<Event> told;
-  for (std::optional<std::size_t>& id : ids) {
-    opened.emplace_back("opened");
-    EventPromise promise("told");
-    told.push_back(promise.event());
-    ASSERT_TRUE(pool.Schedule([&pool, &id, open = opened.back().event(), promise = std::move(promise)]() mutable {
-                      id = pool.CurrentThreadId();
-                      promise.SetReady();
-                      static_cast<void>(open.Wait());
-                    })
-                    .ok());
-  }
-  for (const Event& each : told)
-    ASSERT_TRUE(each.WaitFor(std::chrono::minutes(1)).ok()) << "no spare runs what is queued";
+  AllAtOnce(
+      ids.size(), [&](auto task) { ASSERT_TRUE(pool.Schedule(std::move(task)).ok()); },
+      [&](std::size_t i) { ids[i] = pool.CurrentThreadId(); });
   std::set<std::size_t> different;
   std::size_t spares = 0;
   for (const std::optional<std::size_t>& id : ids) {
@@ -79,7 +68,6 @@ TEST(ThreadPoolTest, ASpareThreadHasANumberOfItsOwn) {
   }
   EXPECT_EQ(different.size(), ids.size()) << "four tasks that run at once";
   EXPECT_GE(spares, 2U) << "the pool has two threads, of which one may sleep";
-  for (EventPromise& promise : opened) promise.SetReady();
   EXPECT_TRUE(pool.Shutdown().ok());
 }
 

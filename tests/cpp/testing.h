@@ -1,5 +1,5 @@
-// What tests share: payloads that are counted, executors, threads that begin together, a small stack, memory that is
-// freed.
+// What tests share: payloads that are counted, executors, threads that begin together, tasks that are under way at
+// once, a small stack, memory that is freed.
 #ifndef PURLIN_TESTS_CPP_TESTING_H_
 #define PURLIN_TESTS_CPP_TESTING_H_
 
@@ -10,11 +10,13 @@
 #include <chrono>
 #include <cstddef>
 #include <deque>
+#include <memory>
 #include <thread>
 #include <utility>
 #include <vector>
 
 #include "purlin/device.h"
+#include "purlin/event.h"
 #include "purlin/executor.h"
 #include "purlin/status.h"
 
@@ -118,6 +120,27 @@ void Together(int threads, F f) {
     });
   }
   for (std::thread& thread : started) thread.join();
+}
+
+/// Has tasks under way at once, each of which calls `see(i)` and then waits for an event of Purlin's: of a pool with
+/// fewer threads, spares run some. `schedule` takes a closure that may be copied.
+template <typename Schedule, typename See>
+void AllAtOnce(std::size_t tasks, const Schedule& schedule, const See& see) {
+  EventPromise opened("opened");
+  std::vector<Event> told;
+  for (std::size_t i = 0; i < tasks; ++i) {
+    auto promise = std::make_shared<EventPromise>("told");
+    told.push_back(promise->event());
+    schedule([see, i, promise, open = opened.event()] {
+      see(i);
+      promise->SetReady();
+      static_cast<void>(open.Wait());
+    });
+  }
+  for (const Event& each : told) {
+    EXPECT_TRUE(each.WaitFor(std::chrono::minutes(1)).ok()) << "no spare runs what is queued";
+  }
+  opened.SetReady();
 }
 
 /// Calls `f` on a thread with 256 KiB of stack.

@@ -122,24 +122,14 @@ TEST(ToEigenTest, ASpareThreadIsNoneOfThePoolsForEigen) {
   std::vector<int> ids(kThreads + 2, -2);
   std::vector<std::optional<std::size_t>> runners(ids.size());
   const ThreadPoolAsyncWorkRunner runner = MakePool(kThreads);
-  EventPromise opened("opened");
-  std::vector<Event> told;
   {
     auto pool = ToEigen(runner);
-    for (std::size_t i = 0; i < ids.size(); ++i) {
-      auto promise = std::make_shared<EventPromise>("told");
-      told.push_back(promise->event());
-      pool.Schedule([&, i, promise, open = opened.event()] {
-        ids[i] = pool.CurrentThreadId();
-        runners[i] = runner.CurrentThreadId();
-        promise->SetReady();
-        static_cast<void>(open.Wait());
-      });
-    }
-    for (const Event& each : told) {
-      EXPECT_TRUE(each.WaitFor(std::chrono::minutes(1)).ok()) << "no spare runs what is queued";
-    }
-    opened.SetReady();
+    AllAtOnce(
+        ids.size(), [&](auto task) { pool.Schedule(std::move(task)); },
+        [&](std::size_t i) {
+          ids[i] = pool.CurrentThreadId();
+          runners[i] = runner.CurrentThreadId();
+        });
   }
   std::set<int> of_the_pool;
   for (std::size_t i = 0; i < ids.size(); ++i) {

@@ -63,6 +63,12 @@ def flags(test):
     return [f"-std={standard}", "-O0", "-DNDEBUG", "-w", *plain, *defined]
 
 
+def once(test):
+    """The header that is parsed once for tests that are compiled as this one, and may not be there."""
+    standard = flags(test)[0].removeprefix("-std=")
+    return WORK / "parsed" / (standard if set(PLAIN) <= set(flags(test)) else f"{standard}-exceptions") / "once.h"
+
+
 class Bench:
     """A copy of the headers in which one mutant at a time is planted, and what is built from it."""
 
@@ -75,8 +81,7 @@ class Bench:
         """The program of a test, over these headers; None if it does not compile. `extra`: objects that come before
         those of the library, whose parts are linked then: in the archive Rust's names are hidden."""
         program = self.folder / pathlib.Path(test).stem
-        parsed = self.folder.parent / "parsed" / "-".join(flags(test)[:1] + [str(len(flags(test)))]) / "once.h"
-        command = [COMPILER, *flags(test), *(["-include", parsed] if parsed.exists() else []), f"-I{ROOT}",
+        command = [COMPILER, *flags(test), *(["-include", once(test)] if once(test).exists() else []), f"-I{ROOT}",
                    f"-I{self.folder / 'include'}", ROOT / test, WORK / "main.o", *extra,
                    "-Wl,--allow-multiple-definition", *(PARTS if extra else [BUILD / "libpurlin.a"]), "-lgtest",
                    "-lpthread", "-ldl", "-lm", "-o", program]
@@ -122,10 +127,10 @@ def prepare():
     if code != 0:
         sys.exit("tests/cpp/main.cc does not compile")
     for test in ("tests/cpp/event_test.cc", "tests/cpp/coroutine_test.cc"):
-        once = WORK / "parsed" / "-".join(flags(test)[:1] + [str(len(flags(test)))]) / "once.h"
-        once.parent.mkdir(parents=True, exist_ok=True)
-        once.write_text(PARSED_ONCE)
-        run([COMPILER, *flags(test), "-x", "c++-header", once, "-o", once.with_suffix(".h.gch")])
+        header = once(test)
+        header.parent.mkdir(parents=True, exist_ok=True)
+        header.write_text(PARSED_ONCE)
+        run([COMPILER, *flags(test), "-x", "c++-header", header, "-o", header.with_suffix(".h.gch")])
 
 
 def key(mutant):

@@ -54,3 +54,7 @@ pub use user_context::{UserContext, UserContextScope, with_user_context};
 
 #[cfg(all(test, not(purlin_model)))]
 mod closure_tests;
+
+/// Longer than any machine takes for what a test does; one that is not done by then hangs.
+#[cfg(all(test, not(purlin_model)))]
+const LIMIT: std::time::Duration = std::time::Duration::from_secs(60);

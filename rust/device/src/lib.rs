@@ -48,3 +48,7 @@ pub use memory::{AllocOptions, MemoryHolder, MemoryHook, MemoryReport, MemorySpa
 pub use raw_buffer::{LaunchOptions, Mutability, RawBuffer, RawBufferPromise};
 pub use staging::{StagedPiece, StagingCopier, StagingLease, StagingOptions, StagingPool, StagingSink};
 pub use transfer::{AsyncHostToDeviceTransferManager, TransferSpec};
+
+/// Longer than any machine takes for what a test does; one that is not done by then hangs.
+#[cfg(all(test, not(purlin_model)))]
+const LIMIT: std::time::Duration = std::time::Duration::from_secs(60);

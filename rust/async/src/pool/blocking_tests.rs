@@ -6,15 +6,13 @@ use std::time::Duration;
 
 use super::threads;
 use super::*;
+use crate::LIMIT;
 use crate::event::Event;
 use crate::event::{EventPromise, when_all};
 use crate::services::semaphore;
 use crate::task::{AsyncWorkRunner, census};
 use purlin_base::status::Error;
 use purlin_base::status::{StatusCode, StatusOr};
-
-/// Longer than any machine takes for what is done here; a test that is not done by then hangs.
-const LIMIT: Duration = Duration::from_secs(60);
 
 /// Calls `f` on a thread of its own; a failure, instead of a hang, if it does not return.
 fn must_end(f: impl FnOnce() + Send + 'static) {

@@ -3,14 +3,12 @@
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, mpsc};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use super::*;
+use crate::LIMIT;
 use crate::event::EventPromise;
 use crate::task::{Executor, Priority, Task, TaskOptions};
-
-/// Longer than any machine takes for what is done here; a test that is not done by then hangs.
-const LIMIT: Duration = Duration::from_secs(60);
 
 #[test]
 fn nobody_starves() {

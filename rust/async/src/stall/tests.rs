@@ -5,14 +5,12 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use super::*;
+use crate::LIMIT;
 use crate::event::{Event, EventPromise};
 use crate::pool::{ThreadPool, ThreadPoolOptions};
 use crate::task::{AsyncWorkRunner, Executor};
 use crate::{ElasticPool, Future, Promise, SerialQueue, Timers, future_on, when_all};
 use purlin_base::{Error, StatusCode};
-
-/// Longer than any machine takes for what is done here; a test that is not done by then hangs.
-const LIMIT: Duration = Duration::from_secs(60);
 
 /// The report's event of that label.
 fn event(report: &StallReport, label: &str) -> StalledEvent {

@@ -9,6 +9,7 @@ use purlin_async::stalls;
 use purlin_base::status::{SourceLocation, StatusOr, called_from};
 
 use super::*;
+use crate::LIMIT;
 use crate::backend::NullBackend;
 use crate::client::{Client, ClientOptions};
 use crate::memory::AllocOptions;
@@ -111,9 +112,6 @@ fn a_thread_that_waits_for_a_donation_gets_the_buffer_that_is_given_back() {
     drop(hold);
     assert_eq!(waits.join().unwrap().unwrap(), 4);
 }
-
-/// Longer than any machine takes for what is done here; a test that is not done by then hangs.
-const LIMIT: Duration = Duration::from_secs(60);
 
 /// Two copies into one another's sources would wait for each other for ever if each had its own source first, or its
 /// own target.

@@ -2,6 +2,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 
 use super::*;
+use crate::LIMIT;
 use crate::event::{EventPromise, when_all};
 use crate::services::timer::Timers;
 use purlin_base::status::StatusCode;
@@ -20,9 +21,6 @@ fn options(max_threads: usize, idle_timeout: Duration) -> ElasticPoolOptions {
 fn pool(max_threads: usize, idle_timeout: Duration) -> ElasticPool {
     ElasticPool::new(&options(max_threads, idle_timeout)).unwrap()
 }
-
-/// Longer than any machine takes for what is done here.
-const LIMIT: Duration = Duration::from_secs(60);
 
 /// Waits for what another thread will certainly do; a failure, instead of a hang, if it does not.
 fn until(condition: impl Fn() -> bool) {

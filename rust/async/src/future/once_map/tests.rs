@@ -2,18 +2,15 @@
 
 use std::sync::atomic::AtomicUsize;
 use std::sync::{Barrier, Weak};
-use std::time::Duration;
 use std::{ptr, thread};
 
 use super::*;
+use crate::LIMIT;
 use crate::executors::inline::InlineExecutor;
 use crate::future::tests::{BAD, Keeper};
 use crate::pool::{ThreadPool, ThreadPoolOptions};
 use crate::task::Task;
 use purlin_base::status::StatusCode;
-
-/// Nothing here takes so long on any machine.
-const LIMIT: Duration = Duration::from_secs(60);
 
 fn pool() -> ThreadPool {
     ThreadPool::new(&ThreadPoolOptions { thread_count: 2, ..Default::default() }).unwrap()

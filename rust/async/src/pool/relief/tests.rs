@@ -5,11 +5,9 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, mpsc};
 
 use super::*;
+use crate::LIMIT;
 use crate::pool::{ThreadPool, ThreadPoolOptions, threads};
 use crate::services::timer::ManualClock;
-
-/// Longer than any machine takes for what is done here; a test that is not done by then hangs.
-const LIMIT: Duration = Duration::from_secs(60);
 
 /// What the system says of all threads.
 #[derive(Default)]

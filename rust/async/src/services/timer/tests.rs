@@ -3,6 +3,7 @@ use std::sync::mpsc;
 use std::thread;
 
 use super::*;
+use crate::LIMIT;
 use purlin_base::status::StatusCode;
 
 const SECOND: Duration = Duration::from_secs(1);
@@ -209,8 +210,6 @@ fn the_timers_of_the_process_keep_deadlines_for_many_threads() {
     };
     (0..4).map(wait).collect::<Vec<_>>().into_iter().for_each(|thread| thread.join().unwrap());
 }
-
-const LIMIT: Duration = Duration::from_secs(60);
 
 /// A callback that waits for another timer, after it has made one that does, `depth` times.
 fn wait_inside(timers: &'static Timers, depth: u64, send: mpsc::Sender<Result<(), Error>>) {

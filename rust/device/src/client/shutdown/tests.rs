@@ -112,7 +112,7 @@ fn timeout_of_the_pool(client: &Client, options: ShutdownOptions) -> String {
         let _ = opened.recv();
     };
     client.runner().schedule(Label::new(c"slow"), slow).unwrap();
-    begun.recv_timeout(Duration::from_secs(60)).unwrap();
+    begun.recv_timeout(crate::LIMIT).unwrap();
     let error = client.shutdown(options).unwrap_err();
     opens.send(()).unwrap();
     let (_, timeout) = error.message().split_once("with a timeout of ").expect("the pool did not end, either");
