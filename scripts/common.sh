@@ -3,6 +3,8 @@
 #
 #   usage WHY...        says so, and how the script is called (the indented lines of its head); ends it with exit code 2
 #   no_arguments "$@"   ends the script so if it was given any
+#   tracked             the files below this folder as git sees them, new ones too, without those that are gone; a NUL
+#                       behind each
 #   $jobs               JOBS of the environment, else as many as there are cores
 self=$(realpath "$0")
 
@@ -13,6 +15,10 @@ usage() {
     sed -n '1d; /^#/!q; p' "$self" | grep -q '^#   ' || echo "  usage: ${self##*/}"
   } >&2
   exit 2
+}
+tracked() {
+  git ls-files -z --cached --others --exclude-standard |
+    while IFS= read -rd '' file; do [[ ! -e $file ]] || printf '%s\0' "$file"; done
 }
 no_arguments() { (($# == 0)) || usage "no such argument: '$1'"; }
 

@@ -217,9 +217,7 @@ fetch_content)
   # All of the tree as a commit of a repository of its own, cloned by its URL. With nothing of what can be left out, and
   # as Debug, because that is built soonest.
   git init --quiet --initial-branch=main "$work/git"
-  git -C "$PURLIN_SOURCE_DIR" ls-files -z --cached --others --exclude-standard | (
-    cd "$PURLIN_SOURCE_DIR" && xargs -0 sh -c 'for file; do [ ! -e "$file" ] || printf "%s\0" "$file"; done' _
-  ) | tar -C "$PURLIN_SOURCE_DIR" --null --files-from=- -cf - | tar -C "$work/git" -xf -
+  (cd "$PURLIN_SOURCE_DIR" && tracked | tar --null --files-from=- -cf -) | tar -C "$work/git" -xf -
   git -C "$work/git" add --all
   git -C "$work/git" -c user.name=consumer -c user.email=consumer@localhost commit --quiet --message "all of it"
   PURLIN_CONFIG=Debug cmake_project "$here/fetched" "$work/build" -DPURLIN_GIT="file://$work/git" \
