@@ -50,5 +50,5 @@ pub use staging::{StagedPiece, StagingCopier, StagingLease, StagingOptions, Stag
 pub use transfer::{AsyncHostToDeviceTransferManager, TransferSpec};
 
 /// Longer than any machine takes for what a test does; one that is not done by then hangs.
-#[cfg(all(test, not(purlin_model)))]
+#[cfg(test)]
 const LIMIT: std::time::Duration = std::time::Duration::from_secs(60);
