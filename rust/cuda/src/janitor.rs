@@ -1,5 +1,5 @@
-//! The thread that gives memory and code back where the driver would hold up whoever does: `cuMemFree` and
-//! `cuMemFreeHost` wait for the GPU, and `cuModuleUnload` may.
+//! The thread that gives memory and code back where the driver would hold up the thread that does: `cuMemFree` and
+//! `cuMemFreeHost` wait for the GPU, `cuModuleUnload` may, and a pool keeps what is freed until somebody has waited.
 
 #![allow(unsafe_code, reason = "the driver is called")]
 
@@ -19,6 +19,8 @@ use crate::stream::{Role, SyncPoint};
 /// Memory, or code, that nothing uses any more once some work of GPUs is over.
 pub(crate) enum Garbage {
     Device(Arc<Gpu>, CUdeviceptr, Vec<SyncPoint>),
+    /// Of the GPU's pool, and freed in the order of its stream: for other processes it is free after a wait for that.
+    Freed(Arc<Gpu>),
     /// Of the GPU's pool, which could not be freed in the order of a stream.
     Pooled(Arc<Gpu>, CUdeviceptr, Vec<SyncPoint>),
     Host(Arc<Gpu>, *mut c_void),
@@ -40,11 +42,15 @@ impl Garbage {
                 // SAFETY: allocated by cuMemAlloc; nothing uses it any more.
                 unsafe { (gpu.api().base.free)(address) };
             }
+            Self::Freed(gpu) => gpu.stream(Role::Free).settle(&gpu),
             Self::Pooled(gpu, address, used) => {
                 used.iter().for_each(SyncPoint::wait);
-                let (Some(pool), _current) = (gpu.pool, gpu.enter().ok()) else { return };
+                let (Some(pool), current) = (gpu.pool, gpu.enter().ok()) else { return };
+                let stream = gpu.stream(Role::Free);
                 // SAFETY: allocated by cuMemAllocFromPoolAsync; nothing uses it any more.
-                unsafe { (pool.api.free)(address, gpu.stream(Role::Free).handle()) };
+                unsafe { (pool.api.free)(address, stream.handle()) };
+                drop(current);
+                stream.settle(&gpu);
             }
             Self::Host(gpu, address) => {
                 let _current = gpu.enter().ok();

@@ -43,8 +43,9 @@ impl Keepers {
 /// Memory of the GPU, which the host does not reach.
 ///
 /// Extents are allocated and freed in the order of streams that do nothing else, so neither waits for the GPU's work.
-/// Core drops an extent when all that uses it is enqueued, so a free comes behind its last [uses](crate::uses). Without
-/// such allocation in the driver, the [janitor](crate::janitor) frees.
+/// Core drops an extent when all that uses it is enqueued, so a free comes behind its last [uses](crate::uses). The
+/// [janitor](crate::janitor) then waits for that, upon which the driver's pool gives the bytes to other processes.
+/// Without such allocation in the driver, the janitor frees.
 pub(crate) struct DeviceMemory {
     pub(crate) gpu: Arc<Gpu>,
     pub(crate) keepers: Arc<Keepers>,
@@ -192,9 +193,11 @@ impl Drop for DeviceExtent {
                 let _current = self.gpu.enter().ok();
                 // SAFETY: allocated so; what uses it still, this comes behind.
                 let freed = Stream::free_after(&self.gpu, &used, |stream| unsafe { (pool.api.free)(address, stream) });
-                if freed.is_err() {
-                    self.keepers.janitor.take(Garbage::Pooled(Arc::clone(&self.gpu), address, used));
-                }
+                let gpu = Arc::clone(&self.gpu);
+                self.keepers.janitor.take(match freed {
+                    Ok(()) => Garbage::Freed(gpu),
+                    Err(_) => Garbage::Pooled(gpu, address, used),
+                });
             }
             (How::Plain(address), _) => {
                 self.keepers.janitor.take(Garbage::Device(Arc::clone(&self.gpu), address, used));

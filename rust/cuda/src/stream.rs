@@ -399,6 +399,12 @@ impl Stream {
         }
     }
 
+    /// Waits until nothing of the stream goes on, or the driver refuses that.
+    pub(crate) fn settle(&self, gpu: &Gpu) {
+        // SAFETY: the handle is the driver's, and this stream keeps it until destroy().
+        unsafe { (gpu.api().base.synchronize_stream)(self.stream) };
+    }
+
     /// What is in flight here; `None` if nothing is.
     pub(crate) fn pending(&self) -> Option<Pending> {
         let queue = self.queue.lock();

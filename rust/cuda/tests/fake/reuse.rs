@@ -8,6 +8,7 @@ use purlin::{Event, LaunchOptions, RawBuffer};
 use purlin_fakecuda::{Options, process};
 
 use crate::launches::{fill, start};
+use crate::stranger::Stranger;
 use crate::support::*;
 
 const BYTES: usize = 4096;
@@ -151,12 +152,17 @@ fn memory_goes_back_to_the_driver_behind_its_last_use_and_nobody_waits() {
     let name = "reuse::memory_goes_back_to_the_driver_behind_its_last_use_and_nobody_waits";
     process::run(name, &Options::default(), || {
         Session::with(1, |session| {
+            let stranger = Stranger::on(0);
+            let free = stranger.free_bytes();
             let (held, used) = use_and_trim(session);
             assert!(!used.is_ready());
             let calls = ["cuMemFreeAsync", "cuStreamWaitEvent"].map(|name| session.driver.control.calls(name));
             assert_eq!(calls, [1, 1]);
+            let taken = || free - stranger.free_bytes();
+            assert_eq!(taken(), 40 * MEBI, "what a copy uses is not given to other processes");
             drop(held);
             outcome(&used).unwrap();
+            until(|| format!("other processes miss {} bytes of what was trimmed", taken()), || taken() == 0);
         });
     });
 }

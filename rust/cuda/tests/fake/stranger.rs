@@ -210,6 +210,14 @@ impl Stranger {
         module
     }
 
+    /// How many bytes of the GPU are free.
+    pub(crate) fn free_bytes(&self) -> usize {
+        let (mut free, mut total) = (0, 0);
+        // SAFETY: the driver writes two numbers.
+        self.call(|| unsafe { (self.driver.cuda.cuMemGetInfo_v2)(&mut free, &mut total) });
+        free
+    }
+
     /// Whether all of the legacy default stream is over.
     pub(crate) fn is_idle(&self) -> bool {
         let mut code = 0;
