@@ -127,6 +127,10 @@ fn not_loaded() -> Error {
 /// What helps a driver that answers the code to its first calls.
 fn what_helps(code: ResultCode) -> &'static str {
     match code {
+        3 => {
+            "if fork made this process after its parent had used CUDA, no CUDA can be had here: fork before, or start a \
+             program by exec"
+        }
         34 => "this is the stub that programs are linked with: take the folder 'stubs' of CUDA from LD_LIBRARY_PATH",
         100 => "see whether nvidia-smi lists a GPU, and whether CUDA_VISIBLE_DEVICES hides it",
         101 => "see whether CUDA_VISIBLE_DEVICES names only GPUs that nvidia-smi lists",

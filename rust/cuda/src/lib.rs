@@ -8,7 +8,7 @@
 //! nothing has pinned, and arrays that are strided or packed on the host, go through pinned chunks.
 //!
 //! An operation waits for others of this backend by waits between streams, and for events of others on no thread: it
-//! is enqueued when they have happened. A thread for each GPU learns what is over.
+//! is enqueued when they have happened. A thread for each device of a client learns what is over.
 
 #![deny(unsafe_code)]
 
@@ -156,6 +156,17 @@ impl Shared {
         self.units.lock().len() > 1
     }
 
+    /// A GPU that is not broken, for what all share; the first, where all are broken.
+    ///
+    /// # Errors
+    /// What the driver says.
+    fn whole_gpu(&self) -> StatusOr<Arc<Gpu>> {
+        let first = self.unit(0)?;
+        let units = self.units.lock();
+        let whole = units.iter().find(|unit| unit.gpu.check_whole().is_ok());
+        Ok(Arc::clone(&whole.unwrap_or(&first).gpu))
+    }
+
     /// The GPU of that device.
     ///
     /// # Errors
@@ -216,8 +227,8 @@ impl Backend for CudaBackend {
     }
 
     fn dma_map(&self, address: usize, size_bytes: usize) -> StatusOr<DmaRegistration> {
-        let unit = self.shared.unit(0)?;
-        Ok(Box::new(Registration::new(&unit.gpu, &self.shared.keepers, address, size_bytes)?))
+        let gpu = self.shared.whole_gpu()?;
+        Ok(Box::new(Registration::new(&gpu, &self.shared.keepers, address, size_bytes)?))
     }
 
     fn kernels_are_host_functions(&self) -> bool {

@@ -97,6 +97,13 @@ fn only_the_first_is_broken(session: &Session, work: &Work, code: u32) {
     outcome(&copy(other, pinned, &[])).unwrap();
     assert_eq!(read(pinned).unwrap(), pattern(BYTES, 9));
     drop(session.block(1, "device", 64 << 20));
+    // Memory of the host is mapped for the GPUs that go on.
+    let host = session.block(1, "unpinned_host", BYTES);
+    let mapping = session.client.dma_map(host.host_pointer().unwrap().as_ptr().cast_const(), BYTES).unwrap();
+    write(&host, &pattern(BYTES, 3)).unwrap();
+    outcome(&copy(&host, other, &[])).unwrap();
+    assert_eq!(read(other).unwrap(), pattern(BYTES, 3));
+    drop(mapping);
 }
 
 fn breaks(how: impl FnOnce(&Session), then: impl FnOnce(&Session), code: u32) {

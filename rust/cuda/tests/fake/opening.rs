@@ -109,6 +109,7 @@ fn without_a_device_there_is_no_client() {
 fn a_driver_that_does_not_begin_is_told_what_helps() {
     process::run("opening::a_driver_that_does_not_begin_is_told_what_helps", &Options::default(), || {
         for (code, what) in [
+            (3, "fork before"),
             (34, "the folder 'stubs'"),
             (100, "CUDA_VISIBLE_DEVICES"),
             (101, "CUDA_VISIBLE_DEVICES"),

@@ -1,4 +1,4 @@
-//! The thread of a GPU asks what is over, and does nothing else: it runs no code of callers, enqueues and frees
+//! The thread of a device asks what is over, and does nothing else: it runs no code of callers, enqueues and frees
 //! nothing, and sleeps while a caller that waits looks by itself.
 
 #![allow(unsafe_code, reason = "copies are made by address")]
@@ -290,5 +290,30 @@ fn of_each_stream_the_oldest_alone_is_asked_for() {
             events.iter().for_each(|event| outcome(event).unwrap());
             assert_eq!(asked.len(), 2, "of two streams: {asked:?}");
         });
+    });
+}
+
+#[test]
+fn each_client_has_a_thread_for_each_of_its_devices_and_takes_it_along() {
+    let name = "poller::each_client_has_a_thread_for_each_of_its_devices_and_takes_it_along";
+    process::run(name, &Options { devices: 2, ..Options::default() }, || {
+        let pollers = || {
+            let mut names = threads();
+            names.retain(|name| name != "purlin-cuda-mem");
+            names.sort_unstable();
+            names
+        };
+        let use_all = |session: &Session, count| {
+            (0..count).for_each(|device| write(&session.block(device, "device", BYTES), &pattern(BYTES, 1)).unwrap());
+        };
+        let (one, other) = (Session::new(1), Session::new(2));
+        use_all(&one, 1);
+        use_all(&other, 2);
+        assert_eq!(pollers(), [POLLER, POLLER, "purlin-cuda-1"]);
+        drop(one);
+        until(|| format!("threads {:?}", pollers()), || pollers() == [POLLER, "purlin-cuda-1"]);
+        use_all(&other, 2);
+        drop(other);
+        until(|| format!("threads {:?}", pollers()), || pollers().is_empty());
     });
 }
