@@ -1,16 +1,19 @@
 // What lives in this process, by name: pending events; clients, pools and queues; threads; file descriptors. main.cc
 // looks before and after every test. Each buffer, hold, lease and mapping keeps its client, and the client's line names
-// the bytes that are in use and their holders, so a test that ends without clients has left none of these. A driver of
-// NVIDIA's has threads and files of its own, so on a GPU (PURLIN_GPU_DEVICES) threads are those that Purlin has named,
-// and files are not looked at.
+// the bytes that are in use and their holders, so a test that ends without clients has left none of these. Where the
+// fake driver of CUDA (tests/fakecuda) is loaded, what it has for its callers counts, too. A driver of NVIDIA's has
+// threads and files of its own, so on a GPU (PURLIN_GPU_DEVICES) threads are those that Purlin has named, and files are
+// not looked at.
 #ifndef PURLIN_TESTS_CPP_LEDGER_H_
 #define PURLIN_TESTS_CPP_LEDGER_H_
 
 #include <dirent.h>
+#include <dlfcn.h>
 #include <unistd.h>
 
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <cstdlib>
 #include <fstream>
 #include <map>
@@ -28,6 +31,7 @@ struct Ledger {
   std::vector<std::string> living;
   std::map<std::string, std::string> threads;
   std::map<std::string, std::string> descriptors;
+  std::map<std::string, std::uint64_t> of_driver;
 
   static Ledger Now() {
     Ledger ledger;
@@ -48,6 +52,7 @@ struct Ledger {
       if (!name.empty() && name != "purlin-timers") ledger.threads[number] = name;
     });
     if (on_a_gpu) return ledger;
+    ledger.of_driver = OfFakeDriver();
     ForEach("/proc/self/fd", [&ledger](const std::string& number, const std::string& path) {
       char target[256];
       const ssize_t length = readlink(path.c_str(), target, sizeof(target));
@@ -71,6 +76,11 @@ struct Ledger {
     tell("clients, pools or queues", living, before.living.size());
     tell("threads", News(threads, before.threads), 0);
     tell("descriptors", News(descriptors, before.descriptors), 0);
+    for (const auto& [name, count] : of_driver) {
+      const auto then = before.of_driver.find(name);
+      const std::uint64_t old = then == before.of_driver.end() ? 0 : then->second;
+      if (count > old) text += std::to_string(count - old) + " " + name + " of the driver left behind\n";
+    }
     return text;
   }
 
@@ -95,6 +105,20 @@ struct Ledger {
       if (name[0] != '.') f(name, folder + "/" + name);
     }
     closedir(entries);
+  }
+
+  // Empty where no driver is loaded, or NVIDIA's.
+  static std::map<std::string, std::uint64_t> OfFakeDriver() {
+    std::map<std::string, std::uint64_t> counts;
+    void* const driver = dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
+    if (driver == nullptr) return counts;
+    const auto count = reinterpret_cast<std::uint64_t (*)(const char*)>(dlsym(driver, "purlin_fakecuda_ledger"));
+    for (const char* name :
+         {"contexts", "streams", "events", "modules", "graphs", "pools", "device_bytes", "pinned_bytes"}) {
+      if (count != nullptr) counts[name] = count(name);
+    }
+    dlclose(driver);
+    return counts;
   }
 
   static std::vector<std::string> News(const std::map<std::string, std::string>& now,

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -12,6 +13,7 @@
 #include <fstream>
 #include <iterator>
 #include <numeric>
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
@@ -40,6 +42,7 @@
 #include "purlin/program.h"
 #include "purlin/raw_buffer.h"
 #include "purlin/status.h"
+#include "tests/cpp/ledger.h"
 
 namespace purlin {
 namespace {
@@ -210,6 +213,23 @@ F OfFakeDriver(const char* name) {
 /// How often that entry point was called since the last reset.
 std::uint64_t Calls(const char* entry) {
   return OfFakeDriver<std::uint64_t (*)(const char*)>("purlin_fakecuda_calls")(entry);
+}
+
+TEST(CudaTest, TheLedgerOfATestNamesWhatTheFakeDriverHas) {
+  if (OfFakeDriver<void*>("purlin_fakecuda_ledger") == nullptr) GTEST_SKIP() << "the driver keeps no books";
+  const Ledger before = Ledger::Now();
+  std::optional<RawBuffer> buffer;
+  {
+    const StatusOr<Client> client = Create(1);
+    ASSERT_TRUE(client.ok()) << client.status();
+    buffer = RawBuffer::Allocate(client->devices()[0].default_memory_space(), 1000).value();
+  }
+  const std::string left = before.LeftWithin(std::chrono::milliseconds(20));
+  for (const char* what : {"1 contexts of the driver left behind", " streams of the driver", " device_bytes of the"}) {
+    EXPECT_TRUE(Contains(left, what)) << what << " in: " << left;
+  }
+  buffer.reset();
+  EXPECT_EQ(before.LeftWithin(std::chrono::seconds(20)), "");
 }
 
 /// words[i] = 2 * words[i] + 1, for count words in place.
