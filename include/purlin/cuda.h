@@ -72,7 +72,8 @@
 // where that is so for more than half of the runs, or the driver refuses it, the commands are enqueued one by one.
 // Loops and conditionals that bytes of the GPU decide are between graphs: docs/programs.md.
 //
-// Any thread may call every function. When memory is so short that small allocations fail, the process ends:
+// Any thread may call every function. The CUDA context that is current on it before a call, to this header or any
+// other of Purlin's, is current after it. When memory is so short that small allocations fail, the process ends:
 // SECURITY.md, "When memory is short".
 #ifndef PURLIN_CUDA_H_
 #define PURLIN_CUDA_H_

@@ -26,6 +26,7 @@ mod launches;
 mod memory;
 mod opening;
 mod order;
+mod pieces;
 mod poller;
 mod programs;
 mod reuse;

@@ -9,6 +9,7 @@ use crate::arrays;
 use crate::entries::is_of_traces;
 use crate::flows;
 use crate::foreign;
+use crate::pieces;
 use crate::stranger::Told;
 use crate::support::*;
 use crate::traces::recorded;
@@ -92,6 +93,7 @@ pub(crate) fn run() -> Result<(), String> {
     // A slab, and two chunks.
     tries.extend([[40, 60], [600, 500]].map(|dims| arrays::strided(&client, dims)));
     tries.push(flows::work(&client));
+    tries.push(pieces::work(&client, SMALL));
     let wrong = tries.into_iter().find_map(|tried| tried.unwrap_or(None));
     let left = arrays::left_in_flight(&client, SMALL);
     // A broken device does not stop it.
