@@ -6,8 +6,8 @@
 #include <cstdint>
 #include <cstring>
 #include <optional>
-#include <string>
 #include <utility>
+#include <vector>
 
 #include "purlin/purlin.h"
 
@@ -32,6 +32,37 @@ inline Kernel Add() {
   });
 }
 
+/// `plus_one(from, to, count)`, a thread for each byte.
+inline constexpr char kPlusOne[] =
+#include "tests/reference/plus_one.inc"
+    ;
+
+/// Adds commands that add five to an array, in place or from another: kernels of the device's own where it has such.
+inline Status AddFive(ProgramBuilder& builder, const Operand* from, const Slice& to, bool has_own_kernels) {
+  constexpr std::uint32_t kPerBlock = 64;
+  const std::uint64_t blocks = to.size_bytes == 0 ? 1 : (to.size_bytes + kPerBlock - 1) / kPerBlock;
+  for (int i = 0; i < 5; ++i) {
+    std::vector<Operand> operands;
+    if (i == 0 && from != nullptr) {
+      operands = {*from, Operand::Write(to)};
+    } else {
+      operands = {Operand::ReadWrite(to)};
+    }
+    if (!has_own_kernels) {
+      builder.AddKernel(Plus(1), operands);
+      continue;
+    }
+    KernelArgsPackingSpec packing;
+    packing.PushAddress(0).PushAddress(static_cast<std::uint32_t>(operands.size() - 1));
+    packing.PushConstant(static_cast<std::uint32_t>(to.size_bytes));
+    StatusOr<Kernel> kernel =
+        Kernel::OfDevice(KernelLoaderSpec::Ptx(kPlusOne, "plus_one", 3).WithPacking(packing), {kPerBlock, 1, 1});
+    if (!kernel.ok()) return kernel.status();
+    builder.AddKernel(*kernel, operands, {blocks, 1, 1});
+  }
+  return OkStatus();
+}
+
 /// Fails after it has written.
 inline Kernel Fails(const Status& error) {
   return Kernel::FromClosure("fails", [error](const KernelCall& call) {
@@ -40,15 +71,17 @@ inline Kernel Fails(const Status& error) {
   });
 }
 
-/// A program of that family, for arrays like `like`, or of eight bytes, in memory of that kind, loaded for a device.
+/// A program of that family, for arrays like `like`, or of eight bytes, loaded for a device. Where that has kernels of
+/// its own, the host's programs are in memory that the host reaches.
 inline StatusOr<LoadedExecutable> LoadFamily(int family, const std::optional<Buffer>& like, const Device& device,
-                                             const std::string& memory_kind) {
+                                             bool has_own_kernels) {
   ArraySpec spec(Shape(DType::kU8, {8}));
   if (like.has_value() && like->shape() != Shape::Token()) {
     spec.shape = like->shape();
     spec.layout = like->layout();
   }
-  spec.memory_kind = memory_kind;
+  const bool is_of_device = family == 7 || family == 8;
+  spec.memory_kind = has_own_kernels && !is_of_device ? "pinned_host" : "device";
   ProgramBuilder builder("reference");
   switch (family) {
     case 0: {
@@ -82,6 +115,17 @@ inline StatusOr<LoadedExecutable> LoadFamily(int family, const std::optional<Buf
       builder.AddKernel(Fails(NotFoundError("user error #7#")),
                         {Operand::ReadWrite(builder.AddDonatedParameter(spec))});
       break;
+    case 7: {
+      const Operand x = Operand::Read(builder.AddParameter(spec));
+      const Slice y = builder.AddResult(spec);
+      PURLIN_RETURN_IF_ERROR(AddFive(builder, &x, y, has_own_kernels));
+      break;
+    }
+    case 8: {
+      const Slice x = builder.AddDonatedParameter(spec);
+      PURLIN_RETURN_IF_ERROR(AddFive(builder, nullptr, x, has_own_kernels));
+      break;
+    }
     default: {
       // C++ has no panics, and this program no exceptions.
       const Slice x = builder.AddParameter(spec), y = builder.AddResult(spec);

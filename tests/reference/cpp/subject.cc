@@ -243,8 +243,7 @@ bool MayWait(const std::string& verb) {
 
 class World {
  public:
-  explicit World(const std::string& platform)
-      : client_(MakeClient(platform)), kind_of_programs_(platform == "cuda" ? "pinned_host" : "device") {
+  explicit World(const std::string& platform) : client_(MakeClient(platform)), has_own_kernels_(platform == "cuda") {
     for (const purlin::Device& device : client_.devices()) {
       for (purlin::MemorySpace& space : device.memory_spaces()) spaces_.push_back(std::move(space));
     }
@@ -367,7 +366,7 @@ class World {
     if (op.verb == "drop_memory") return given_[At(a)].Empty();
     if (op.verb == "drop_buffer") return buffers_[At(a)].Empty();
     if (op.verb == "load") {
-      auto loaded = purlin::reference::LoadFamily(c, buffers_[At(b)].Get(), client_.devices()[0], kind_of_programs_);
+      auto loaded = purlin::reference::LoadFamily(c, buffers_[At(b)].Get(), client_.devices()[0], has_own_kernels_);
       if (!loaded.ok()) return Text(loaded.status());
       programs_[At(a)].Put(*std::move(loaded));
       return "ok";
@@ -651,8 +650,7 @@ class World {
   }
 
   purlin::Client client_;
-  // Programs are the host's.
-  const std::string kind_of_programs_;
+  const bool has_own_kernels_;
   std::vector<purlin::MemorySpace> spaces_;
   std::array<Slot<Buffer>, 9> buffers_;
   std::array<Slot<std::shared_ptr<EventPromise>>, 6> promises_;

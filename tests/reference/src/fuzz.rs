@@ -4,8 +4,8 @@ use std::fmt;
 use std::time::Duration;
 
 use crate::corpus::{Corpus, Coverage};
-use crate::model::{Memories, World, Wrong};
-use crate::op::{OP_BYTES, Op, Verb};
+use crate::model::{FAMILIES, Memories, World, Wrong};
+use crate::op::{Arg, OP_BYTES, Op, Verb};
 use crate::random::Random;
 use crate::shrink::shrink;
 use crate::subject::{Backend, Subject};
@@ -170,7 +170,8 @@ impl Fuzz<'_> {
     }
 }
 
-/// A sequence: of any bytes, or of a few of them again and again, so that the same slots meet.
+/// A sequence: of any bytes, or of a few of them again and again, so that the same slots meet. In every fourth a program
+/// runs several times.
 fn sequence(random: &mut Random) -> Vec<u8> {
     let count = 20 + random.below(140) as usize;
     let mut bytes = random.bytes(count * OP_BYTES);
@@ -181,5 +182,36 @@ fn sequence(random: &mut Random) -> Vec<u8> {
             one[2] %= 3;
         }
     }
+    if random.below(4) == 0 {
+        run_again(random, &mut bytes);
+    }
     bytes
+}
+
+/// In the place of some operations, in this order: an array, a program for it, and its runs, each on the last one's
+/// result.
+fn run_again(random: &mut Random, sequence: &mut [u8]) {
+    let verbs = [Verb::FromHost, Verb::Load].into_iter().chain([Verb::Run; 6]);
+    let count = sequence.len() / OP_BYTES;
+    let begin = random.below(count as u64 - 16) as usize;
+    let mut places: Vec<usize> = (begin..begin + 16).collect();
+    while places.len() > 8 {
+        places.remove(random.below(places.len() as u64) as usize);
+    }
+    // Half of them in the first memory, by a program that is the device's where it has kernels of its own.
+    let of_device = random.below(2) == 0;
+    let families: Vec<u8> = (0..).zip(FAMILIES).filter(|(_, family)| family.is_of_device).map(|(at, _)| at).collect();
+    for (verb, place) in verbs.zip(places) {
+        let one = &mut sequence[place * OP_BYTES..][..OP_BYTES];
+        one[0] = verb.byte();
+        // The first slot of each table; what is chosen besides stays any.
+        for (index, _) in verb.args().iter().enumerate().filter(|(_, arg)| !matches!(arg, Arg::Choice(_))) {
+            one[index + 1] = 0;
+        }
+        match verb {
+            Verb::FromHost if of_device => one[4] -= one[4] % 3,
+            Verb::Load if of_device => one[3] = families[usize::from(one[3]) % families.len()],
+            _ => {}
+        }
+    }
 }

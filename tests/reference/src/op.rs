@@ -83,7 +83,7 @@ const SHAPE: Arg = Choice(14);
 const CODE: Arg = Choice(3);
 const SEED: Arg = Choice(255);
 /// See [`crate::model::FAMILIES`].
-const FAMILY: Arg = Choice(7);
+const FAMILY: Arg = Choice(9);
 
 verbs! {
     NewEvent "new_event" 40 true [NP],
@@ -148,6 +148,13 @@ impl Verb {
     #[must_use]
     pub fn args(self) -> &'static [Arg] {
         self.row().4
+    }
+
+    /// A byte that chooses it, in a sequence of one thread; the end has none.
+    pub(crate) fn byte(self) -> u8 {
+        let mut bytes = 0..=u8::MAX;
+        let chosen = bytes.find(|&byte| Op::of_one([byte, 0, 0, 0, 0, 0, 0]).verb == self);
+        chosen.expect("every verb but the end has one")
     }
 }
 

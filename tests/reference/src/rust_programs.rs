@@ -4,18 +4,23 @@ use purlin_array::{DType, Shape};
 use purlin_base::{Error, StatusCode};
 use purlin_device::{Buffer, Device};
 use purlin_program::{
-    ArraySpec, Command, Executable, Kernel, KernelCall, LoadedExecutable, Operand, ProgramBuilder, Slice,
+    ArraySpec, Command, Executable, Kernel, KernelArgsPackingSpec, KernelCall, KernelLoaderSpec, KernelPayload,
+    LoadedExecutable, Operand, ProgramBuilder, Slice,
 };
 
-/// A program of that family, for arrays like `like`, or of eight bytes, in memory of that kind.
-pub(crate) fn load(
-    family: u8,
-    like: Option<&Buffer>,
-    device: &Device,
-    kind: &'static str,
-) -> Result<LoadedExecutable, Error> {
-    let spec = spec(like)?.in_memory(kind);
-    let executable = Executable::new(program(family, &spec)?.build()?);
+use crate::model::FAMILIES;
+
+/// `plus_one(from, to, count)`, a thread for each byte. C++ includes it as a literal.
+const PLUS_ONE: &str = include_str!("../plus_one.inc");
+/// The threads of a block.
+const PER_BLOCK: u32 = 64;
+
+/// A program of that family, for arrays like `like`, or of eight bytes. Those of the host are in memory that it reaches.
+pub(crate) fn load(family: u8, like: Option<&Buffer>, device: &Device) -> Result<LoadedExecutable, Error> {
+    let has_own_kernels = !device.kernels_are_host_functions();
+    let is_of_host = has_own_kernels && !FAMILIES[usize::from(family)].is_of_device;
+    let spec = spec(like)?.in_memory(if is_of_host { "pinned_host" } else { "device" });
+    let executable = Executable::new(program(family, &spec, has_own_kernels)?.build()?);
     LoadedExecutable::new(&executable, std::slice::from_ref(device), 1)
 }
 
@@ -26,7 +31,7 @@ fn spec(like: Option<&Buffer>) -> Result<ArraySpec, Error> {
     }
 }
 
-fn program(family: u8, spec: &ArraySpec) -> Result<ProgramBuilder, Error> {
+fn program(family: u8, spec: &ArraySpec, has_own_kernels: bool) -> Result<ProgramBuilder, Error> {
     let mut builder = ProgramBuilder::new("reference");
     let spec = || spec.clone();
     match family {
@@ -58,6 +63,19 @@ fn program(family: u8, spec: &ArraySpec) -> Result<ProgramBuilder, Error> {
             let x = builder.donated_parameter(spec());
             builder.push(kernel(Kernel::from_fn("fails", fail), [Operand::read_write(x)]));
         }
+        7 => {
+            let (x, y) = (builder.parameter(spec()), builder.result(spec()));
+            builder.push(plus_one([Operand::read(x), Operand::write(y)], y, has_own_kernels)?);
+            for _ in 1..5 {
+                builder.push(plus_one([Operand::read_write(y)], y, has_own_kernels)?);
+            }
+        }
+        8 => {
+            let x = builder.donated_parameter(spec());
+            for _ in 0..5 {
+                builder.push(plus_one([Operand::read_write(x)], x, has_own_kernels)?);
+            }
+        }
         _ => {
             let (x, y) = (builder.parameter(spec()), builder.result(spec()));
             let panics = Kernel::from_fn("panics", |_| std::panic::resume_unwind(Box::new("as a test wants it")));
@@ -84,6 +102,22 @@ fn plus(by: u8) -> Kernel {
         call.writes[0].iter_mut().for_each(|byte| *byte = byte.wrapping_add(by));
         Ok(())
     })
+}
+
+/// One more, by a kernel of the device's own where it has such.
+fn plus_one<const N: usize>(operands: [Operand; N], of: Slice, has_own: bool) -> Result<Command, Error> {
+    if !has_own {
+        return Ok(kernel(plus(1), operands));
+    }
+    let mut packing = KernelArgsPackingSpec::default();
+    packing.push_address(0)?;
+    packing.push_address(N as u32 - 1)?;
+    packing.push_constant(&(of.size_bytes as u32).to_le_bytes());
+    let ptx = PLUS_ONE.trim().trim_start_matches("R\"ptx(").trim_end_matches(")ptx\"");
+    let spec = KernelLoaderSpec::new(KernelPayload::Ptx(ptx.into()), "plus_one", 3)?.with_packing(packing);
+    let workgroups = [(of.size_bytes as u64).div_ceil(u64::from(PER_BLOCK)).max(1), 1, 1];
+    let kernel = Kernel::of_device(spec, [PER_BLOCK, 1, 1], 0);
+    Ok(Command::Kernel { kernel, workgroups, operands: operands.to_vec() })
 }
 
 /// Of two operands that are read, or of one onto the other.

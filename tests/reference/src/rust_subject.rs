@@ -519,9 +519,7 @@ impl Real {
             }
             Verb::Load => {
                 let like = get(&self.buffers[at_b]);
-                // The host runs them.
-                let kind = if self.fake.is_some() { "pinned_host" } else { "device" };
-                let loaded = load(c, like.as_ref(), &self.client.devices()[0], kind);
+                let loaded = load(c, like.as_ref(), &self.client.devices()[0]);
                 answer(loaded.map(|loaded| drop(put(&self.programs[at_a], Some(loaded)))))
             }
             Verb::Run | Verb::Execute => self.run(op),

@@ -33,7 +33,12 @@ fn the_library_does_what_the_model_does_on_simulated_streams() {
 #[test]
 fn the_library_does_what_the_model_does_on_cuda_over_the_fake_driver() {
     let name = "the_library_does_what_the_model_does_on_cuda_over_the_fake_driver";
-    process::run(name, &Options::default(), || fuzz(Backend::Cuda(1), 4, 25_000, 400));
+    process::run(name, &Options::default(), || {
+        fuzz(Backend::Cuda(1), 4, 25_000, 400);
+        let calls = ["cuLaunchKernel", "cuGraphLaunch"].map(|entry| Driver::open().control.calls(entry));
+        println!("kernels, graphs: {calls:?}");
+        assert!(calls[0] >= 50 && calls[1] >= 10, "the sequences ran too little on the GPU: {calls:?}");
+    });
 }
 
 fn pair_fuzz(backend: Backend, seed: u64, operations: u64) {

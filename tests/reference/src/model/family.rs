@@ -13,6 +13,8 @@ pub struct Family {
     pub has_temporary: bool,
     /// The error of its kernel, as a look shows it.
     pub fails: Option<&'static str>,
+    /// Where a device has memory and kernels of its own, it is the device's.
+    pub is_of_device: bool,
 }
 
 /// A result of a program.
@@ -52,13 +54,14 @@ const ADD_ONE: Family = Family {
     outputs: &[output(None, Formula::Plus(0, 1))],
     has_temporary: false,
     fails: None,
+    is_of_device: false,
 };
 
 const INCREMENT: Family =
     Family { name: "increment", parameters: &[true], outputs: &[output(Some(0), Formula::Plus(0, 1))], ..ADD_ONE };
 
 /// All of them.
-pub const FAMILIES: [Family; 7] = [
+pub const FAMILIES: [Family; 9] = [
     ADD_ONE,
     INCREMENT,
     Family {
@@ -77,4 +80,7 @@ pub const FAMILIES: [Family; 7] = [
     },
     Family { name: "fails", fails: Some("5:#7#"), ..INCREMENT },
     Family { name: "panics", fails: Some("13:panicked"), ..ADD_ONE },
+    // Commands enough for a graph of the driver's.
+    Family { name: "add_five", outputs: &[output(None, Formula::Plus(0, 5))], is_of_device: true, ..ADD_ONE },
+    Family { name: "five_more", outputs: &[output(Some(0), Formula::Plus(0, 5))], is_of_device: true, ..INCREMENT },
 ];

@@ -39,7 +39,7 @@ pub const CODES: [u8; 3] = [1, 5, 13];
 pub enum Memories {
     /// All have that of the host.
     Host,
-    /// The first has that of a device, which takes none of the host in place. Programs run in the second.
+    /// The first has that of a device, which takes none of the host in place. Programs of the host run in the second.
     Device,
 }
 
@@ -49,9 +49,9 @@ impl Memories {
         self == Self::Host || space != 0
     }
 
-    /// Where programs have their arguments and results.
-    fn space_of_programs(self) -> u8 {
-        u8::from(self == Self::Device)
+    /// Where programs of that family have their arguments and results.
+    fn space_of(self, family: &Family) -> u8 {
+        u8::from(self == Self::Device && !family.is_of_device)
     }
 }
 

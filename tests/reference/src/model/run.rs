@@ -195,7 +195,7 @@ impl World {
             Next::Take => {
                 let Program { shape, turned, .. } = run.program;
                 let of = &self.arrays[array];
-                if (of.shape, of.turned, of.space) != (shape, turned, self.memories_are.space_of_programs()) {
+                if (of.shape, of.turned, of.space) != (shape, turned, self.memories_are.space_of(run.family())) {
                     return self.refuse_run(run, "3:signature".into());
                 }
                 if !donates {
@@ -288,7 +288,7 @@ impl World {
                 (None, None) if has_failed => None,
                 (None, None) => {
                     let there = self.events.ended(Ok(()));
-                    Some((self.new_memory(size, self.memories_are.space_of_programs(), Kind::Own, there), None))
+                    Some((self.new_memory(size, self.memories_are.space_of(run.family()), Kind::Own, there), None))
                 }
             };
             results.push(memory);
@@ -343,7 +343,7 @@ impl World {
         memories.extend(results.iter().flatten().map(|&(memory, _)| memory));
         if run.family().has_temporary && !self.is(Wrong::TemporariesAreNotCounted) {
             let there = self.events.ended(Ok(()));
-            let space = self.memories_are.space_of_programs();
+            let space = self.memories_are.space_of(run.family());
             memories.push(self.new_memory(size.next_multiple_of(64), space, Kind::Own, there));
         }
         after.extend(run.family().fails.map(|error| self.events.ended(Err(error.into()))));
@@ -378,7 +378,7 @@ impl World {
             }
             let uses = memory.and_then(|(_, free)| free).into_iter().collect();
             let memory = memory.map(|(memory, _)| memory);
-            let space = self.memories_are.space_of_programs();
+            let space = self.memories_are.space_of(run.family());
             outputs.push(self.new_array(shape, turned, space, done, content, memory, uses));
         }
         for held in &run.held {
