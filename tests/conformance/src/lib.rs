@@ -13,6 +13,7 @@ mod buffer;
 mod buffer_delete;
 mod chains;
 mod channel;
+mod commands;
 mod copy;
 mod copy_order;
 mod copy_range;
@@ -475,6 +476,7 @@ macro_rules! for_each_case {
                 devices_pass_what_their_kernels_have_computed
                 memory_that_is_dropped_under_a_kernel_is_not_reused_too_early
                 a_kernel_behind_a_failure_computes_nothing
+                a_list_that_is_launched_again_comes_between_copies
             }
             from_host {
                 every_semantics_brings_the_bytes

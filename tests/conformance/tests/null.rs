@@ -221,4 +221,5 @@ suite_without_bytes! {
     "streams::devices_pass_what_their_kernels_have_computed"
     "streams::memory_that_is_dropped_under_a_kernel_is_not_reused_too_early"
     "streams::a_kernel_behind_a_failure_computes_nothing"
+    "streams::a_list_that_is_launched_again_comes_between_copies"
 }
