@@ -324,6 +324,7 @@ macro_rules! for_each_case {
                 arguments_are_read_and_results_written
                 a_run_waits_for_its_arguments
                 donated_memory_goes_from_run_to_run
+                given_memory_gets_the_results
                 a_donation_that_is_forbidden_is_a_copy
                 readers_of_donated_memory_are_waited_for
                 a_run_waits_for_runs_that_write_its_arguments
