@@ -247,41 +247,59 @@ TEST(CudaTest, AProgramThatRunsAgainIsOneLaunchOfAGraph) {
   const StatusOr<Kernel> kernel = TwicePlusOne(kCount);
   ASSERT_TRUE(kernel.ok()) << kernel.status();
   EXPECT_EQ(kernel->name(), "twice_plus");
-  ProgramBuilder graph("graph");
-  const Slice words = graph.AddDonatedParameter(ArraySpec(Shape(DType::kU32, {kCount})));
-  for (int i = 0; i < 20; ++i) graph.AddKernel(*kernel, {Operand::ReadWrite(words)}, {4, 1, 1});
-  const StatusOr<Program> program = std::move(graph).Build();
-  ASSERT_TRUE(program.ok()) << program.status();
-  const StatusOr<LoadedExecutable> loaded = LoadedExecutable::Load(Executable(*program), {device});
-  ASSERT_TRUE(loaded.ok()) << loaded.status();
-
+  const ArraySpec spec(Shape(DType::kU32, {kCount}));
   std::vector<std::uint32_t> values(kCount);
-  std::iota(values.begin(), values.end(), std::uint32_t{0});
-  Buffer array = Buffer::FromHost(values.data(), kCount * sizeof(std::uint32_t), DType::kU32, {kCount},
-                                  device.default_memory_space())
-                     .value();
-  const auto run = [&] {
-    StatusOr<Execution> execution = loaded->Execute({array});
-    EXPECT_TRUE(execution.ok()) << execution.status();
-    EXPECT_TRUE(execution->done.Wait().ok());
-    array = execution->outputs[0];
-  };
-  // Command by command, and recorded.
-  run();
-  run();
-  const auto reset = OfFakeDriver<void (*)()>("purlin_fakecuda_reset_calls");
-  if (reset != nullptr) reset();
-  run();
-  if (reset != nullptr) {
-    EXPECT_EQ(Calls("cuGraphLaunch"), 1U);
-    EXPECT_EQ(Calls("cuEventRecord"), 1U);
-    for (const char* other : {"cuLaunchKernel", "cuGraphInstantiateWithFlags", "cuGraphExecUpdate_v2"}) {
-      EXPECT_EQ(Calls(other), 0U) << other;
+  // In the memory of the argument, and in memory that is given for the result.
+  for (const bool is_given : {false, true}) {
+    SCOPED_TRACE(is_given);
+    ProgramBuilder graph("graph");
+    const Slice argument = is_given ? graph.AddParameter(spec) : graph.AddDonatedParameter(spec);
+    const Slice words = is_given ? graph.AddResult(spec) : argument;
+    if (is_given) graph.AddCopy(argument, words);
+    for (int i = 0; i < 20; ++i) graph.AddKernel(*kernel, {Operand::ReadWrite(words)}, {4, 1, 1});
+    const StatusOr<Program> program = std::move(graph).Build();
+    ASSERT_TRUE(program.ok()) << program.status();
+    const StatusOr<LoadedExecutable> loaded = LoadedExecutable::Load(Executable(*program), {device});
+    ASSERT_TRUE(loaded.ok()) << loaded.status();
+
+    std::iota(values.begin(), values.end(), std::uint32_t{0});
+    const auto words_on_gpu = [&] {
+      return Buffer::FromHost(values.data(), kCount * sizeof(std::uint32_t), DType::kU32, {kCount},
+                              device.default_memory_space())
+          .value();
+    };
+    Buffer array = words_on_gpu();
+    Buffer result = is_given ? words_on_gpu() : array;
+    const auto address = [&] { return result.RawAlias()->device_pointer().value(); };
+    const std::uintptr_t before = address();
+    const auto run = [&] {
+      ExecuteOptions options;
+      if (is_given) options.results = {&result, 1};
+      StatusOr<Execution> execution = loaded->Execute({is_given ? array : result}, options);
+      EXPECT_TRUE(execution.ok()) << execution.status();
+      EXPECT_TRUE(execution->done.Wait().ok());
+      result = execution->outputs[0];
+    };
+    // Command by command, and recorded.
+    run();
+    run();
+    const auto reset = OfFakeDriver<void (*)()>("purlin_fakecuda_reset_calls");
+    if (reset != nullptr) reset();
+    run();
+    if (reset != nullptr) {
+      EXPECT_EQ(Calls("cuGraphLaunch"), 1U);
+      EXPECT_EQ(Calls("cuEventRecord"), 1U);
+      for (const char* other : {"cuLaunchKernel", "cuGraphInstantiateWithFlags", "cuGraphExecUpdate_v2"}) {
+        EXPECT_EQ(Calls(other), 0U) << other;
+      }
+    }
+    EXPECT_EQ(address(), before);
+    ASSERT_TRUE(result.CopyToHost(values.data(), kCount * sizeof(std::uint32_t)).Wait().ok());
+    for (std::uint32_t i = 0; i < kCount; ++i) {
+      // Twenty times, or sixty, modulo 2^32: then the words were shifted out.
+      ASSERT_EQ(values[i], is_given ? (i << 20) + 0xFFFFF : 0xFFFFFFFF) << i;
     }
   }
-  // Sixty times, modulo 2^32: the words were shifted out.
-  ASSERT_TRUE(array.CopyToHost(values.data(), kCount * sizeof(std::uint32_t)).Wait().ok());
-  EXPECT_EQ(values, std::vector<std::uint32_t>(kCount, 0xFFFFFFFF));
 }
 
 TEST(CudaTest, LoopsAndBranchesOfAProgramAreThoseThatTheGpusBytesChoose) {

@@ -55,6 +55,7 @@ fn cases_fail_when_no_stream_waits_for_another() {
         panic::set_hook(Box::new(|_| ()));
         let cases: Vec<&str> = cases_of("streams").collect();
         let broken: Vec<&str> = cases.iter().copied().filter(|case| end_of(case, &driver) != End::Passes).collect();
+        let graphs = driver.control.calls("cuGraphLaunch");
         driver.control.ignore_waits("all");
         let ends: Vec<(&str, End)> = cases.iter().map(|&case| (case, end_of(case, &driver))).collect();
         let _ = panic::take_hook();
@@ -67,6 +68,7 @@ fn cases_fail_when_no_stream_waits_for_another() {
             cases.len()
         );
         assert!(broken.is_empty(), "these fail although no wait is lost: {broken:?}");
+        assert!(graphs > 0, "no case launches a graph");
         assert!(cases.len() >= LEAST_CASES && noticed >= LEAST_FAILURES, "only {noticed} of {} notice", cases.len());
     });
 }

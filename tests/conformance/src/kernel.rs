@@ -48,16 +48,22 @@ unsafe extern "C" fn momentum(frame: *const KernelFrame) -> *mut c_void {
     ptr::null_mut()
 }
 
+/// The kernel on arrays of so many numbers.
+pub(crate) fn momentum_spec(code: Momentum, rate: f32, decay: f32, count: usize) -> KernelLoaderSpec {
+    let count = u32::try_from(count).expect("a few megabytes");
+    let mut packing = KernelArgsPackingSpec::default();
+    (0..3).for_each(|operand| packing.push_address(operand).expect("there are three"));
+    [rate, decay].iter().for_each(|value| packing.push_constant(&value.to_le_bytes()));
+    packing.push_constant(&count.to_le_bytes());
+    KernelLoaderSpec::new(code(), "momentum", 6).expect("its name is not empty").with_packing(packing)
+}
+
 /// The kernel on a device, and its launch.
 pub(crate) struct Step(Arc<KernelLaunch>);
 
 impl Step {
     pub(crate) fn new(device: &Device, code: Momentum) -> Self {
-        let mut packing = KernelArgsPackingSpec::default();
-        (0..3).for_each(|operand| packing.push_address(operand).expect("there are three"));
-        [RATE, DECAY].iter().for_each(|value| packing.push_constant(&value.to_le_bytes()));
-        packing.push_constant(&(COUNT as u32).to_le_bytes());
-        let spec = KernelLoaderSpec::new(code(), "momentum", 6).expect("its name is not empty").with_packing(packing);
+        let spec = momentum_spec(code, RATE, DECAY, COUNT);
         let kernel = LoadedKernel::load(device, &spec).expect("the backend takes this code");
         let operand = |access| KernelOperand { access, size_bytes: 4 * COUNT };
         let operands = [OperandAccess::ReadWrite, OperandAccess::ReadWrite, OperandAccess::Read].map(operand);

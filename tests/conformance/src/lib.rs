@@ -13,6 +13,7 @@ mod buffer;
 mod buffer_delete;
 mod chains;
 mod channel;
+mod commands;
 mod copy;
 mod copy_order;
 mod copy_range;
@@ -323,6 +324,7 @@ macro_rules! for_each_case {
                 arguments_are_read_and_results_written
                 a_run_waits_for_its_arguments
                 donated_memory_goes_from_run_to_run
+                given_memory_gets_the_results
                 a_donation_that_is_forbidden_is_a_copy
                 readers_of_donated_memory_are_waited_for
                 a_run_waits_for_runs_that_write_its_arguments
@@ -475,6 +477,7 @@ macro_rules! for_each_case {
                 devices_pass_what_their_kernels_have_computed
                 memory_that_is_dropped_under_a_kernel_is_not_reused_too_early
                 a_kernel_behind_a_failure_computes_nothing
+                a_list_that_is_launched_again_comes_between_copies
             }
             from_host {
                 every_semantics_brings_the_bytes

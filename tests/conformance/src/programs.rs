@@ -4,211 +4,323 @@
 use purlin_array::{DType, Shape};
 use purlin_async::EventPromise;
 use purlin_base::{Error, StatusCode};
-use purlin_device::{Buffer, Device};
+use purlin_device::{Buffer, Device, MemorySpace};
 use purlin_program::{
     ArraySpec, Branch, Command, Executable, ExecuteOptions, Kernel, LoadedExecutable, Operand, ProgramBuilder,
     Sequence, Slice,
 };
 
 use crate::fixture::{Fixture, LARGE_BYTES, assert_error, host_space, pattern};
+use crate::kernel::momentum_spec;
 
-/// In memory that functions of the host reach.
-fn bytes(fixture: &Fixture, count: usize) -> ArraySpec {
-    ArraySpec::new(Shape::new(DType::U8, &[count as i64]).expect("a few megabytes"))
-        .in_memory(fixture.host_space().kind())
+/// What runs the kernels of a program.
+#[derive(Clone, Copy)]
+enum By {
+    /// The host, in memory that its functions reach.
+    Host,
+    /// The device, in its own memory.
+    Device,
 }
 
-fn array(device: &Device, bytes: &[u8]) -> Buffer {
-    Buffer::from_slice(bytes, &[bytes.len() as i64], &host_space(device)).expect("there is memory")
+/// Once with each that the backend has.
+fn by_each(fixture: &Fixture, case: impl Fn(&On<'_>)) {
+    case(&On { fixture, by: By::Host });
+    if !fixture.device(0).kernels_are_host_functions() {
+        case(&On { fixture, by: By::Device });
+    }
 }
 
+/// Programs, and arrays for them.
+struct On<'a> {
+    fixture: &'a Fixture,
+    by: By,
+}
+
+impl On<'_> {
+    fn space(&self, device: &Device) -> MemorySpace {
+        match self.by {
+            By::Host => host_space(device),
+            By::Device => device.default_memory_space(),
+        }
+    }
+
+    fn numbers(&self, count: usize) -> ArraySpec {
+        ArraySpec::new(Shape::new(DType::F32, &[count as i64]).expect("a few megabytes"))
+            .in_memory(self.space(&self.fixture.device(0)).kind())
+    }
+
+    fn array(&self, device: &Device, numbers: &[f32]) -> Buffer {
+        Buffer::from_slice(numbers, &[numbers.len() as i64], &self.space(device)).expect("there is memory")
+    }
+
+    /// A command that adds one to each number of `x`. What it needs is pushed.
+    fn add_one(&self, builder: &mut ProgramBuilder, x: Slice) -> Command {
+        /// Of a block, and the numbers of all of these.
+        const THREADS: u32 = 64;
+        const NUMBERS: usize = 4 * THREADS as usize;
+        match self.by {
+            By::Host => {
+                Command::Kernel { kernel: add_one(), workgroups: [1, 1, 1], operands: vec![Operand::read_write(x)] }
+            }
+            By::Device => {
+                // A step at the rate -1 without decay adds the gradient, which is 1.
+                let (velocity, gradient) = (builder.temporary(x.size_bytes), builder.temporary(x.size_bytes));
+                for (number, to) in [(0_f32, velocity), (1_f32, gradient)] {
+                    builder.push(fill(&number.to_ne_bytes(), to));
+                }
+                let count = x.size_bytes / size_of::<f32>();
+                let spec = momentum_spec(self.fixture.momentum(), -1.0, 0.0, count);
+                let blocks = count.div_ceil(NUMBERS).max(1);
+                Command::Kernel {
+                    kernel: Kernel::of_device(spec, [THREADS, 1, 1], 0),
+                    workgroups: [blocks as u64, 1, 1],
+                    operands: vec![Operand::read_write(x), Operand::read_write(velocity), Operand::read(gradient)],
+                }
+            }
+        }
+    }
+
+    /// `y = x + 1`; on the host through a temporary.
+    fn incremented(&self, count: usize) -> Executable {
+        let mut builder = ProgramBuilder::new("incremented");
+        let (x, y) = (builder.parameter(self.numbers(count)), builder.result(self.numbers(count)));
+        match self.by {
+            By::Host => {
+                let between = builder.temporary(x.size_bytes);
+                builder.push(Command::Copy { from: x, to: between });
+                let operands = vec![Operand::invariant(between), Operand::write(y)];
+                builder.push(Command::Kernel { kernel: add_one(), workgroups: [1, 1, 1], operands });
+            }
+            By::Device => {
+                builder.push(Command::Copy { from: x, to: y });
+                let add_one = self.add_one(&mut builder, y);
+                builder.push(add_one);
+            }
+        }
+        Executable::new(builder.build().expect("it is valid"))
+    }
+
+    /// `x += times`, in donated memory.
+    fn increment(&self, count: usize, times: u64) -> Executable {
+        let mut builder = ProgramBuilder::new("increment");
+        let x = builder.donated_parameter(self.numbers(count));
+        let add_one = self.add_one(&mut builder, x);
+        builder.push(Command::Repeat { trip_count: times, body: Sequence::new(vec![add_one]) });
+        Executable::new(builder.build().expect("it is valid"))
+    }
+}
+
+/// Of the host: in place, or from what is read.
 fn add_one() -> Kernel {
     Kernel::from_fn("add_one", |call| {
-        let written = call.writes[0].iter_mut();
+        let written = call.writes[0].as_chunks_mut::<4>().0.iter_mut();
+        let more = |number: [u8; 4]| (f32::from_ne_bytes(number) + 1.0).to_ne_bytes();
         match call.reads {
-            [from] => written.zip(*from).for_each(|(to, from)| *to = from.wrapping_add(1)),
-            _ => written.for_each(|byte| *byte = byte.wrapping_add(1)),
+            [from] => written.zip(from.as_chunks::<4>().0).for_each(|(to, from)| *to = more(*from)),
+            _ => written.for_each(|number| *number = more(*number)),
         }
         Ok(())
     })
-}
-
-fn one(operands: Vec<Operand>) -> Command {
-    Command::Kernel { kernel: add_one(), workgroups: [1, 1, 1], operands }
-}
-
-/// `y = x + 1`, through a temporary.
-fn incremented(fixture: &Fixture, count: usize) -> Executable {
-    let mut builder = ProgramBuilder::new("incremented");
-    let (x, y, between) =
-        (builder.parameter(bytes(fixture, count)), builder.result(bytes(fixture, count)), builder.temporary(count));
-    builder.push(Command::Copy { from: x, to: between });
-    builder.push(one(vec![Operand::invariant(between), Operand::write(y)]));
-    Executable::new(builder.build().expect("it is valid"))
-}
-
-/// `x += times`, in donated memory.
-fn increment(fixture: &Fixture, count: usize, times: u64) -> Executable {
-    let mut builder = ProgramBuilder::new("increment");
-    let x = builder.donated_parameter(bytes(fixture, count));
-    builder.push(Command::Repeat { trip_count: times, body: Sequence::new(vec![one(vec![Operand::read_write(x)])]) });
-    Executable::new(builder.build().expect("it is valid"))
 }
 
 fn load(executable: &Executable, devices: &[Device]) -> LoadedExecutable {
     LoadedExecutable::new(executable, devices, 1).expect("the devices are those of one client")
 }
 
-fn more(bytes: &[u8], by: u8) -> Vec<u8> {
-    bytes.iter().map(|byte| byte.wrapping_add(by)).collect()
+/// Whole numbers, of which sums are exact.
+fn some(count: usize, seed: u8) -> Vec<f32> {
+    pattern(count, seed).into_iter().map(f32::from).collect()
+}
+
+fn more(numbers: &[f32], by: f32) -> Vec<f32> {
+    numbers.iter().map(|number| number + by).collect()
 }
 
 pub(crate) fn arguments_are_read_and_results_written(fixture: &Fixture) {
-    for count in [0, 1, 1000, LARGE_BYTES] {
-        for device in [fixture.device(0), fixture.device(2)] {
-            let loaded = load(&incremented(fixture, count), std::slice::from_ref(&device));
-            let from = pattern(count, 1);
-            let argument = array(&device, &from);
-            let execution = loaded.execute(&[&argument], &ExecuteOptions::default()).unwrap();
-            assert_eq!(execution.outputs[0].to_vec::<u8>().unwrap(), more(&from, 1));
-            assert_eq!(argument.to_vec::<u8>().unwrap(), from);
-            execution.done.wait().unwrap();
+    by_each(fixture, |on| {
+        for count in [0, 1, 1000, LARGE_BYTES / size_of::<f32>()] {
+            for device in [fixture.device(0), fixture.device(2)] {
+                let loaded = load(&on.incremented(count), std::slice::from_ref(&device));
+                let from = some(count, 1);
+                let argument = on.array(&device, &from);
+                let execution = loaded.execute(&[&argument], &ExecuteOptions::default()).unwrap();
+                assert_eq!(execution.outputs[0].to_vec::<f32>().unwrap(), more(&from, 1.0));
+                assert_eq!(argument.to_vec::<f32>().unwrap(), from);
+                execution.done.wait().unwrap();
+            }
         }
-    }
+    });
 }
 
 pub(crate) fn a_run_waits_for_its_arguments(fixture: &Fixture) {
-    let device = fixture.device(0);
-    let loaded = load(&incremented(fixture, 64), std::slice::from_ref(&device));
-    let (argument, promise) = Buffer::channel(bytes(fixture, 64).shape(), None, &fixture.host_space()).unwrap();
-    let execution = loaded.execute(&[&argument], &ExecuteOptions::default()).unwrap();
-    assert!(!execution.done.is_ready() && !execution.outputs[0].ready_event().is_ready());
-    promise.fulfil(&array(&device, &[7; 64])).map_err(|(error, _promise)| error).unwrap();
-    assert_eq!(execution.outputs[0].to_vec::<u8>().unwrap(), [8; 64]);
+    by_each(fixture, |on| {
+        let device = fixture.device(0);
+        let loaded = load(&on.incremented(64), std::slice::from_ref(&device));
+        let (argument, promise) = Buffer::channel(on.numbers(64).shape(), None, &on.space(&device)).unwrap();
+        let execution = loaded.execute(&[&argument], &ExecuteOptions::default()).unwrap();
+        assert!(!execution.done.is_ready() && !execution.outputs[0].ready_event().is_ready());
+        promise.fulfil(&on.array(&device, &[7.0; 64])).map_err(|(error, _promise)| error).unwrap();
+        assert_eq!(execution.outputs[0].to_vec::<f32>().unwrap(), [8.0; 64]);
+    });
 }
 
 pub(crate) fn donated_memory_goes_from_run_to_run(fixture: &Fixture) {
-    let device = fixture.device(0);
-    let loaded = load(&increment(fixture, 1000, 3), std::slice::from_ref(&device));
-    let mut value = array(&device, &pattern(1000, 2));
-    let address = value.raw_alias().unwrap().device_pointer();
-    for _ in 0..20 {
-        let mut outputs = loaded.execute(&[&value], &ExecuteOptions::default()).unwrap().outputs.into_iter();
-        assert!(value.is_deleted());
-        value = outputs.next().unwrap();
-    }
-    assert_eq!(value.raw_alias().unwrap().device_pointer(), address);
-    assert_eq!(value.to_vec::<u8>().unwrap(), more(&pattern(1000, 2), 60));
+    by_each(fixture, |on| {
+        let device = fixture.device(0);
+        let loaded = load(&on.increment(1000, 3), std::slice::from_ref(&device));
+        let mut value = on.array(&device, &some(1000, 2));
+        let address = value.raw_alias().unwrap().device_pointer();
+        for _ in 0..20 {
+            let mut outputs = loaded.execute(&[&value], &ExecuteOptions::default()).unwrap().outputs.into_iter();
+            assert!(value.is_deleted());
+            value = outputs.next().unwrap();
+        }
+        assert_eq!(value.raw_alias().unwrap().device_pointer(), address);
+        assert_eq!(value.to_vec::<f32>().unwrap(), more(&some(1000, 2), 60.0));
+    });
+}
+
+pub(crate) fn given_memory_gets_the_results(fixture: &Fixture) {
+    by_each(fixture, |on| {
+        let device = fixture.device(0);
+        let loaded = load(&on.incremented(1000), std::slice::from_ref(&device));
+        let (argument, mut given) = (on.array(&device, &some(1000, 6)), on.array(&device, &[0.0; 1000]));
+        let address = given.raw_alias().unwrap().device_pointer();
+        for _ in 0..4 {
+            let results = [Some(given.clone())];
+            let options = ExecuteOptions { results: &results, ..Default::default() };
+            let execution = loaded.execute(&[&argument], &options).unwrap();
+            assert!(given.is_deleted());
+            given = execution.outputs[0].clone();
+            assert_eq!(given.raw_alias().unwrap().device_pointer(), address);
+            assert_eq!(given.to_vec::<f32>().unwrap(), more(&some(1000, 6), 1.0));
+        }
+    });
 }
 
 pub(crate) fn a_donation_that_is_forbidden_is_a_copy(fixture: &Fixture) {
-    let device = fixture.device(0);
-    let loaded = load(&increment(fixture, 1000, 1), std::slice::from_ref(&device));
-    let argument = array(&device, &pattern(1000, 3));
-    let options = ExecuteOptions { non_donatable_input_indices: &[0], ..Default::default() };
-    let execution = loaded.execute(&[&argument], &options).unwrap();
-    assert_eq!(execution.outputs[0].to_vec::<u8>().unwrap(), more(&pattern(1000, 3), 1));
-    assert_eq!(argument.to_vec::<u8>().unwrap(), pattern(1000, 3));
+    by_each(fixture, |on| {
+        let device = fixture.device(0);
+        let loaded = load(&on.increment(1000, 1), std::slice::from_ref(&device));
+        let argument = on.array(&device, &some(1000, 3));
+        let options = ExecuteOptions { non_donatable_input_indices: &[0], ..Default::default() };
+        let execution = loaded.execute(&[&argument], &options).unwrap();
+        assert_eq!(execution.outputs[0].to_vec::<f32>().unwrap(), more(&some(1000, 3), 1.0));
+        assert_eq!(argument.to_vec::<f32>().unwrap(), some(1000, 3));
+    });
 }
 
 pub(crate) fn readers_of_donated_memory_are_waited_for(fixture: &Fixture) {
-    let device = fixture.device(0);
-    let loaded = load(&increment(fixture, 1000, 1), std::slice::from_ref(&device));
-    let argument = array(&device, &pattern(1000, 4));
-    let copies: Vec<Buffer> = (0..4).map(|_| argument.copy_to_device(&fixture.device(1)).unwrap()).collect();
-    let execution = loaded.execute(&[argument], &ExecuteOptions::default()).unwrap();
-    assert_eq!(execution.outputs[0].to_vec::<u8>().unwrap(), more(&pattern(1000, 4), 1));
-    for copy in copies {
-        assert_eq!(copy.to_vec::<u8>().unwrap(), pattern(1000, 4));
-    }
+    by_each(fixture, |on| {
+        let device = fixture.device(0);
+        let loaded = load(&on.increment(1000, 1), std::slice::from_ref(&device));
+        let argument = on.array(&device, &some(1000, 4));
+        let copies: Vec<Buffer> = (0..4).map(|_| argument.copy_to_device(&fixture.device(1)).unwrap()).collect();
+        let execution = loaded.execute(&[argument], &ExecuteOptions::default()).unwrap();
+        assert_eq!(execution.outputs[0].to_vec::<f32>().unwrap(), more(&some(1000, 4), 1.0));
+        for copy in copies {
+            assert_eq!(copy.to_vec::<f32>().unwrap(), some(1000, 4));
+        }
+    });
 }
 
 pub(crate) fn a_run_waits_for_runs_that_write_its_arguments(fixture: &Fixture) {
-    let device = fixture.device(0);
-    let (chain, fresh) = (increment(fixture, 1000, 1), incremented(fixture, 1000));
-    let (chain, fresh) = (load(&chain, std::slice::from_ref(&device)), load(&fresh, std::slice::from_ref(&device)));
-    let mut value = array(&device, &[0; 1000]);
-    for _ in 0..10 {
-        let made = fresh.execute(&[&value], &ExecuteOptions::default()).unwrap().outputs[0].clone();
-        value = chain.execute(&[made], &ExecuteOptions::default()).unwrap().outputs[0].clone();
-    }
-    assert_eq!(value.to_vec::<u8>().unwrap(), [20; 1000]);
+    by_each(fixture, |on| {
+        let device = fixture.device(0);
+        let [chain, fresh] =
+            [on.increment(1000, 1), on.incremented(1000)].map(|program| load(&program, std::slice::from_ref(&device)));
+        let mut value = on.array(&device, &[0.0; 1000]);
+        for _ in 0..10 {
+            let made = fresh.execute(&[&value], &ExecuteOptions::default()).unwrap().outputs[0].clone();
+            value = chain.execute(&[made], &ExecuteOptions::default()).unwrap().outputs[0].clone();
+        }
+        assert_eq!(value.to_vec::<f32>().unwrap(), [20.0; 1000]);
+    });
 }
 
 pub(crate) fn a_failed_argument_fails_every_output(fixture: &Fixture) {
-    let device = fixture.device(0);
-    for executable in [incremented(fixture, 64), increment(fixture, 64, 1)] {
-        let loaded = load(&executable, std::slice::from_ref(&device));
-        let failed = Buffer::error(Error::data_loss("the shard"), bytes(fixture, 64).shape(), &fixture.host_space());
-        let (later, promise) = Buffer::channel(bytes(fixture, 64).shape(), None, &fixture.host_space()).unwrap();
-        let executions =
-            [&failed, &later].map(|argument| loaded.execute(&[argument], &ExecuteOptions::default()).unwrap());
-        promise.fail(Error::data_loss("the shard"));
-        for execution in executions {
-            for event in [&execution.done, &execution.outputs[0].ready_event()] {
-                assert_error(&event.wait().unwrap_err(), StatusCode::DataLoss, &["the shard"]);
+    by_each(fixture, |on| {
+        let (device, shape) = (fixture.device(0), on.numbers(64).shape().clone());
+        for executable in [on.incremented(64), on.increment(64, 1)] {
+            let loaded = load(&executable, std::slice::from_ref(&device));
+            let failed = Buffer::error(Error::data_loss("the shard"), &shape, &on.space(&device));
+            let (later, promise) = Buffer::channel(&shape, None, &on.space(&device)).unwrap();
+            let executions =
+                [&failed, &later].map(|argument| loaded.execute(&[argument], &ExecuteOptions::default()).unwrap());
+            promise.fail(Error::data_loss("the shard"));
+            for execution in executions {
+                for event in [&execution.done, &execution.outputs[0].ready_event()] {
+                    assert_error(&event.wait().unwrap_err(), StatusCode::DataLoss, &["the shard"]);
+                }
             }
+            loaded.quiesce().unwrap();
         }
-        loaded.quiesce().unwrap();
-    }
+    });
 }
 
 pub(crate) fn a_run_that_is_refused_leaves_its_arguments_as_they_were(fixture: &Fixture) {
-    let device = fixture.device(0);
-    let loaded = load(&increment(fixture, 64, 1), std::slice::from_ref(&device));
-    let argument = array(&device, &[1; 64]);
-    for (arguments, part) in [
-        (vec![], "0 arguments are given, and the program takes 1"),
-        (vec![array(&device, &[1; 63])], "argument 0 is u8[63], and the program takes u8[64]"),
-        (vec![array(&fixture.device(1), &[1; 64])], "argument 0 is in"),
-        (vec![array(&fixture.other_client.devices()[0], &[1; 64])], "is of another client"),
-    ] {
-        let error = loaded.execute(&arguments, &ExecuteOptions::default()).unwrap_err();
-        assert_error(&error, StatusCode::InvalidArgument, &["'increment' was not run", part]);
-        assert!(arguments.iter().all(|argument| !argument.is_deleted() && argument.hold_counts() == (0, 0)));
-    }
-    argument.delete();
-    let error = loaded.execute(&[argument], &ExecuteOptions::default()).unwrap_err();
-    assert_error(&error, StatusCode::InvalidArgument, &["argument 0", "It was deleted at"]);
+    by_each(fixture, |on| {
+        let device = fixture.device(0);
+        let loaded = load(&on.increment(64, 1), std::slice::from_ref(&device));
+        let argument = on.array(&device, &[1.0; 64]);
+        for (arguments, part) in [
+            (vec![], "0 arguments are given, and the program takes 1"),
+            (vec![on.array(&device, &[1.0; 63])], "argument 0 is f32[63], and the program takes f32[64]"),
+            (vec![on.array(&fixture.device(1), &[1.0; 64])], "argument 0 is in"),
+            (vec![on.array(&fixture.other_client.devices()[0], &[1.0; 64])], "is of another client"),
+        ] {
+            let error = loaded.execute(&arguments, &ExecuteOptions::default()).unwrap_err();
+            assert_error(&error, StatusCode::InvalidArgument, &["'increment' was not run", part]);
+            assert!(arguments.iter().all(|argument| !argument.is_deleted() && argument.hold_counts() == (0, 0)));
+        }
+        argument.delete();
+        let error = loaded.execute(&[argument], &ExecuteOptions::default()).unwrap_err();
+        assert_error(&error, StatusCode::InvalidArgument, &["argument 0", "It was deleted at"]);
+    });
 }
 
+/// Only the host's do: a kernel of a device has no result.
 pub(crate) fn a_kernel_that_fails_fails_the_run(fixture: &Fixture) {
-    let device = fixture.device(0);
+    let (on, device) = (On { fixture, by: By::Host }, fixture.device(0));
     let mut builder = ProgramBuilder::new("fails");
-    builder.donated_parameter(bytes(fixture, 64));
+    builder.donated_parameter(on.numbers(64));
     let kernel = Kernel::from_fn("nan", |_| Err(Error::out_of_range("not a number")));
     builder.push(Command::Kernel { kernel, workgroups: [1, 1, 1], operands: vec![] });
     let loaded = load(&Executable::new(builder.build().unwrap()), std::slice::from_ref(&device));
-    let execution = loaded.execute(&[array(&device, &[1; 64])], &ExecuteOptions::default()).unwrap();
+    let execution = loaded.execute(&[on.array(&device, &[1.0; 64])], &ExecuteOptions::default()).unwrap();
     for event in [&execution.done, &execution.outputs[0].ready_event()] {
         assert_error(&event.wait().unwrap_err(), StatusCode::OutOfRange, &["command 0 (kernel 'nan') of 'fails'"]);
     }
 }
 
 pub(crate) fn every_device_runs_on_its_own_arguments(fixture: &Fixture) {
-    let devices: Vec<Device> = (0..3).map(|id| fixture.device(id)).collect();
-    let loaded = load(&incremented(fixture, 1000), &devices);
-    let arguments = devices.iter().zip(0..).map(|(device, seed)| vec![array(device, &pattern(1000, seed))]);
-    let executions = loaded.execute_sharded(&arguments.collect::<Vec<_>>(), &ExecuteOptions::default()).unwrap();
-    for (seed, execution) in (0..).zip(executions) {
-        assert_eq!(execution.outputs[0].to_vec::<u8>().unwrap(), more(&pattern(1000, seed), 1));
-        assert_eq!(execution.outputs[0].device(), devices[usize::from(seed)]);
-    }
+    by_each(fixture, |on| {
+        let devices: Vec<Device> = (0..3).map(|id| fixture.device(id)).collect();
+        let loaded = load(&on.incremented(1000), &devices);
+        let arguments = devices.iter().zip(0..).map(|(device, seed)| vec![on.array(device, &some(1000, seed))]);
+        let executions = loaded.execute_sharded(&arguments.collect::<Vec<_>>(), &ExecuteOptions::default()).unwrap();
+        for (seed, execution) in (0..).zip(executions) {
+            assert_eq!(execution.outputs[0].to_vec::<f32>().unwrap(), more(&some(1000, seed), 1.0));
+            assert_eq!(execution.outputs[0].device(), devices[usize::from(seed)]);
+        }
+    });
 }
 
 pub(crate) fn an_executable_may_go_before_its_runs(fixture: &Fixture) {
-    let device = fixture.device(0);
-    let loaded = load(&incremented(fixture, 1000), std::slice::from_ref(&device));
-    let gate = EventPromise::new(c"gate");
-    let after = [gate.event()];
-    let options = ExecuteOptions { dependencies: &after, ..Default::default() };
-    let execution = loaded.execute(&[array(&device, &pattern(1000, 5))], &options).unwrap();
-    let idle = loaded.idle_event();
-    drop(loaded);
-    assert!(!idle.is_ready());
-    gate.set_ready();
-    assert_eq!(execution.outputs[0].to_vec::<u8>().unwrap(), more(&pattern(1000, 5), 1));
-    idle.wait().unwrap();
+    by_each(fixture, |on| {
+        let device = fixture.device(0);
+        let loaded = load(&on.incremented(1000), std::slice::from_ref(&device));
+        let gate = EventPromise::new(c"gate");
+        let after = [gate.event()];
+        let options = ExecuteOptions { dependencies: &after, ..Default::default() };
+        let execution = loaded.execute(&[on.array(&device, &some(1000, 5))], &options).unwrap();
+        let idle = loaded.idle_event();
+        drop(loaded);
+        assert!(!idle.is_ready());
+        gate.set_ready();
+        assert_eq!(execution.outputs[0].to_vec::<f32>().unwrap(), more(&some(1000, 5), 1.0));
+        idle.wait().unwrap();
+    });
 }
 
 /// In the memory that the device computes on.

@@ -202,6 +202,7 @@ suite_without_bytes! {
     "programs::arguments_are_read_and_results_written"
     "programs::a_run_waits_for_its_arguments"
     "programs::donated_memory_goes_from_run_to_run"
+    "programs::given_memory_gets_the_results"
     "programs::a_donation_that_is_forbidden_is_a_copy"
     "programs::readers_of_donated_memory_are_waited_for"
     "programs::a_run_waits_for_runs_that_write_its_arguments"
@@ -221,4 +222,5 @@ suite_without_bytes! {
     "streams::devices_pass_what_their_kernels_have_computed"
     "streams::memory_that_is_dropped_under_a_kernel_is_not_reused_too_early"
     "streams::a_kernel_behind_a_failure_computes_nothing"
+    "streams::a_list_that_is_launched_again_comes_between_copies"
 }

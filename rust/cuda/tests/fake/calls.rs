@@ -4,9 +4,12 @@
 
 use std::collections::BTreeMap;
 
-use purlin::Event;
+use purlin::{Event, LaunchOptions};
 use purlin_fakecuda::{Options, process};
 
+use crate::graphs::{launch, twenty};
+use crate::launches::{fill, start};
+use crate::stranger::Stranger;
 use crate::support::*;
 
 /// Making a context current takes these, once for an operation of a thread that has none; see [`context_calls`].
@@ -107,6 +110,34 @@ fn a_pinned_copy_is_a_copy_and_a_record() {
 fn context_calls(session: &Session, operations: u64) {
     let calls = CONTEXT.map(|name| session.driver.control.calls(name));
     assert_eq!(calls, [operations, 2 * operations], "context calls of {operations} operations");
+}
+
+/// A thread where the GPU's context is current, as it is where CUDA's runtime was used, has nothing to set or put back.
+#[test]
+fn an_operation_of_a_thread_that_has_the_context_sets_none() {
+    process::run("calls::an_operation_of_a_thread_that_has_the_context_sets_none", &Options::default(), || {
+        Session::with(1, |session| {
+            let caller = Stranger::on(0);
+            warm(session);
+            let fill = fill(&session.client.devices()[0], 7, 4096).unwrap();
+            let (list, block) = (twenty(), session.block(0, "device", 4096));
+            let pinned = session.block(0, "pinned_host", 4096);
+            (0..2).for_each(|_| outcome(&launch(session, &list, &block, &[])).unwrap());
+            caller.enter();
+            let operations: [(&str, &dyn Fn() -> Event); 3] = [
+                ("cuMemcpyHtoDAsync_v2", &|| copy(&pinned, &block, &[])),
+                ("cuLaunchKernel", &|| start(&fill, &[&block], &LaunchOptions::default()).unwrap()),
+                ("cuGraphLaunch", &|| launch(session, &list, &block, &[])),
+            ];
+            for (call, operation) in operations {
+                quiet(session);
+                outcome(&operation()).unwrap();
+                let expected = [(call, 1), ("cuEventRecord", 1), ("cuCtxGetCurrent", 1)];
+                assert_eq!(session.calls(&[POLLING]), counted(&expected), "{call}");
+            }
+            caller.leave();
+        });
+    });
 }
 
 #[test]

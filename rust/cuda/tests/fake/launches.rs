@@ -192,11 +192,18 @@ fn code_is_loaded_once_and_unloaded_with_its_last_kernel() {
 fn a_kernel_is_loaded_on_the_runner() {
     process::run("launches::a_kernel_is_loaded_on_the_runner", &Options::default(), || {
         Session::with(1, |session| {
-            let device = &session.client.devices()[0];
+            let (device, control) = (&session.client.devices()[0], &session.driver.control);
+            control.watch(true);
             let loading = LoadedKernel::load_on_runner(device, spec(FILL, "fill_8", 1, &[&[1], &8_u64.to_le_bytes()]));
             outcome(&loading.ready_event()).unwrap();
             let failing = LoadedKernel::load_on_runner(device, spec(FILL, "fill_9", 1, &[]));
             assert_eq!(outcome(&failing.ready_event()).unwrap_err().code(), StatusCode::NotFound);
+            control.watch(false);
+            let loads = ["cuModuleLoadDataEx", "cuModuleGetFunction", "cuFuncGetParamInfo"];
+            let mut calls = control.watched();
+            calls.retain(|call| loads.contains(&call.entry.as_str()));
+            assert!(loads.iter().all(|load| calls.iter().any(|call| call.entry == *load)), "{calls:?}");
+            assert!(calls.iter().all(|call| call.thread.starts_with("purlin/")), "{calls:?}");
         });
     });
 }

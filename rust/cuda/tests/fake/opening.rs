@@ -8,11 +8,13 @@ use std::sync::Barrier;
 use std::{env, fs, thread};
 
 use cudarc::driver::sys::is_culib_present;
-use purlin::{Error, StatusCode};
+use purlin::program::LoadedKernel;
+use purlin::{Error, LaunchOptions, StatusCode};
 use purlin_cuda::CudaBackend;
 use purlin_fakecuda::{Driver, Options, find, process};
 
 use crate::known_codes::{KNOWN, UNKNOWN};
+use crate::launches::{FILL, fill, spec, start};
 use crate::support::*;
 
 /// The error, again at every call.
@@ -96,6 +98,33 @@ fn the_least_driver_is_enough() {
     process::run("opening::the_least_driver_is_enough", &options, || {
         Session::with(1, |session| write(&session.block(0, "device", 64), &pattern(64, 1)).unwrap());
     });
+}
+
+/// Drivers before 12.4 do not say which parameters a kernel has: any number of arguments is taken for the right one.
+#[test]
+fn a_driver_without_lists_of_parameters_loads_and_launches_kernels() {
+    const ENTRY: &[u8] = b"cuFuncGetParamInfo";
+    const OTHER: &[u8] = b"cuFuncGetParamNone";
+    let name = "opening::a_driver_without_lists_of_parameters_loads_and_launches_kernels";
+    let folder = env::temp_dir().join(format!("purlin-older-driver-{}", std::process::id()));
+    let prepare = |command: &mut Command| {
+        let mut driver = fs::read(find("libcuda.so").unwrap()).unwrap();
+        let places: Vec<usize> = (0..driver.len()).filter(|&at| driver[at..].starts_with(ENTRY)).collect();
+        places.iter().for_each(|&at| driver[at..at + ENTRY.len()].copy_from_slice(OTHER));
+        fs::create_dir_all(&folder).unwrap();
+        ["libcuda.so", "libcuda.so.1"].iter().for_each(|name| fs::write(folder.join(name), &driver).unwrap());
+        let options = Options { driver_version: 12_020, ..Options::default() };
+        command.env("LD_LIBRARY_PATH", &folder).envs(options.variables());
+    };
+    process::run_with(name, prepare, || {
+        let client = client(1).unwrap();
+        let device = &client.devices()[0];
+        drop(LoadedKernel::load(device, &spec(FILL, "fill_8", 1, &[])).unwrap());
+        let (fill, block) = (fill(device, 7, 64).unwrap(), block(&client, 0, "device", 64).unwrap());
+        outcome(&start(&fill, &[&block], &LaunchOptions::default()).unwrap()).unwrap();
+        assert_eq!(read(&block).unwrap(), 7_u32.to_ne_bytes().repeat(16));
+    });
+    fs::remove_dir_all(&folder).unwrap();
 }
 
 #[test]

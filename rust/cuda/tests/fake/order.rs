@@ -5,14 +5,15 @@
 
 use std::sync::Arc;
 
+use purlin::backend::Launch;
 use purlin::program::KernelLaunch;
 use purlin::{Event, LaunchOptions, RawBuffer};
 use purlin_fakecuda::{Options, process};
 
-use crate::foreign;
 use crate::launches::{fill, start};
 use crate::stranger::Stranger;
 use crate::support::*;
+use crate::{foreign, graphs};
 
 const BYTES: usize = 4096;
 /// An extent of its own.
@@ -33,10 +34,12 @@ enum Step {
     WithinToo,
     /// A kernel that writes it, on a stream of that number.
     Launch(u8),
+    /// A graph that writes the beginning of it.
+    Graph,
 }
 
 impl Step {
-    const ALL: [Self; 9] = [
+    const ALL: [Self; 10] = [
         Self::ToDevice,
         Self::ToHost,
         Self::ToPageable,
@@ -46,6 +49,7 @@ impl Step {
         Self::Launch(1),
         Self::Launch(2),
         Self::Launch(3),
+        Self::Graph,
     ];
 
     fn writes(self) -> bool {
@@ -53,24 +57,29 @@ impl Step {
     }
 }
 
-struct Blocks {
+struct Blocks<'a> {
+    session: &'a Session,
     block: RawBuffer,
     pinned: RawBuffer,
     pageable: RawBuffer,
     other: RawBuffer,
     peer: RawBuffer,
     fill: Arc<KernelLaunch>,
+    graph: Arc<dyn Launch>,
 }
 
-impl Blocks {
-    /// All written, so that each may be read.
-    fn new(session: &Session) -> Self {
+impl<'a> Blocks<'a> {
+    /// All written, so that each may be read. The graph is there.
+    fn new(session: &'a Session) -> Self {
         let kinds = [(0, "device"), (0, "pinned_host"), (0, "unpinned_host"), (0, "device"), (1, "device")];
         let [block, pinned, pageable, other, peer] = kinds.map(|(device, kind)| session.block(device, kind, BYTES));
         [&block, &pinned, &pageable, &other, &peer]
             .into_iter()
             .for_each(|block| write(block, &pattern(BYTES, 1)).unwrap());
-        Self { block, pinned, pageable, other, peer, fill: fill(&session.client.devices()[0], 7, BYTES).unwrap() }
+        let (fill, graph) = (fill(&session.client.devices()[0], 7, BYTES).unwrap(), graphs::twenty());
+        // Once command by command, once as it is recorded.
+        (0..2).for_each(|_| outcome(&graphs::launch(session, &graph, &block, &[])).unwrap());
+        Self { session, block, pinned, pageable, other, peer, fill, graph }
     }
 
     fn start(&self, step: Step, after: &[Event]) -> Event {
@@ -88,8 +97,23 @@ impl Blocks {
                 let options = LaunchOptions { dependencies: after, stream, ..LaunchOptions::default() };
                 start(&self.fill, &[block], &options).unwrap()
             }
+            Step::Graph => graphs::launch(self.session, &self.graph, block, after),
         }
     }
+}
+
+/// The one step behind the other, for which nothing but an event is waited for.
+fn are_in_order(blocks: &Blocks<'_>, first: Step, second: Step) {
+    let driver = &blocks.session.driver;
+    let (before, held) = (driver.control.calls("cuGraphLaunch"), Held::new(driver));
+    let done = blocks.start(first, &[]);
+    let done = blocks.start(second, &[done]);
+    drop(held);
+    outcome(&done).unwrap();
+    let reports = driver.control.reports();
+    assert!(reports.is_empty(), "{second:?} behind {first:?}: {}", reports.join("\n"));
+    let graphs = [first, second].iter().filter(|step| **step == Step::Graph).count() as u64;
+    assert_eq!(driver.control.calls("cuGraphLaunch") - before, graphs, "{second:?} behind {first:?}");
 }
 
 /// Each step that uses the block in another way, behind the first.
@@ -98,15 +122,7 @@ fn all_wait_for(name: &str, first: Step) {
         Session::with(2, |session| {
             let blocks = Blocks::new(session);
             let is_other = |second: &Step| *second != first && (first.writes() || second.writes());
-            for second in Step::ALL.into_iter().filter(is_other) {
-                let held = Held::new(&session.driver);
-                let done = blocks.start(first, &[]);
-                let done = blocks.start(second, &[done]);
-                drop(held);
-                outcome(&done).unwrap();
-                let reports = session.driver.control.reports();
-                assert!(reports.is_empty(), "{second:?} behind {first:?}: {}", reports.join("\n"));
-            }
+            Step::ALL.into_iter().filter(is_other).for_each(|second| are_in_order(&blocks, first, second));
             is_freed_behind(session, &blocks, first);
         });
     });
@@ -146,26 +162,43 @@ steps! {
     all_wait_for_a_launch_on_the_second_stream: Step::Launch(1);
     all_wait_for_a_launch_on_the_third_stream: Step::Launch(2);
     all_wait_for_a_launch_on_the_fourth_stream: Step::Launch(3);
+    all_wait_for_a_graph: Step::Graph;
 }
 
-/// Each step behind what others have done with the block on a stream of theirs.
+/// Alone, so that no kernel on the same stream has waited before.
+#[test]
+fn a_graph_waits_for_all() {
+    process::run("order::a_graph_waits_for_all", &Options::default(), || {
+        Session::with(2, |session| {
+            let blocks = Blocks::new(session);
+            let others = Step::ALL.into_iter().filter(|first| *first != Step::Graph);
+            others.for_each(|first| are_in_order(&blocks, first, Step::Graph));
+            wait_for_work_of_others(session, &blocks, &[Step::Graph]);
+        });
+        Session::with(2, |session| writes_behind_a_read_to_ordinary_memory(session, Step::Graph));
+    });
+}
+
+/// Each of the steps behind what others have done with the block on a stream of theirs.
+fn wait_for_work_of_others(session: &Session, blocks: &Blocks<'_>, steps: &[Step]) {
+    let (stranger, device) = (Stranger::on(0), foreign::device(session));
+    let theirs = stranger.make_stream();
+    for &second in steps {
+        let held = Held::new(&session.driver);
+        stranger.set(theirs, foreign::address(&blocks.block), 2, BYTES);
+        let done = blocks.start(second, &[device.foreign_event(foreign::stream(theirs).into())]);
+        drop(held);
+        outcome(&done).unwrap();
+        let reports = session.driver.control.reports();
+        assert!(reports.is_empty(), "{second:?} behind others: {}", reports.join("\n"));
+    }
+    stranger.destroy_stream(theirs);
+}
+
 #[test]
 fn all_wait_for_work_of_others() {
     process::run("order::all_wait_for_work_of_others", &Options::default(), || {
-        Session::with(2, |session| {
-            let (blocks, stranger, device) = (Blocks::new(session), Stranger::on(0), foreign::device(session));
-            let theirs = stranger.make_stream();
-            for second in Step::ALL {
-                let held = Held::new(&session.driver);
-                stranger.set(theirs, foreign::address(&blocks.block), 2, BYTES);
-                let done = blocks.start(second, &[device.foreign_event(foreign::stream(theirs).into())]);
-                drop(held);
-                outcome(&done).unwrap();
-                let reports = session.driver.control.reports();
-                assert!(reports.is_empty(), "{second:?} behind others: {}", reports.join("\n"));
-            }
-            stranger.destroy_stream(theirs);
-        });
+        Session::with(2, |session| wait_for_work_of_others(session, &Blocks::new(session), &Step::ALL));
     });
 }
 
@@ -193,23 +226,25 @@ fn others_wait_for_all() {
 
 /// No stream waits for the event of a read to ordinary memory, which the host ends. The memory of its block, which is
 /// dropped, is that of the next step's.
+fn writes_behind_a_read_to_ordinary_memory(session: &Session, second: Step) {
+    let mut blocks = Blocks::new(session);
+    let address = blocks.block.device_pointer().unwrap();
+    let held = Held::new(&session.driver);
+    let read_all = blocks.start(Step::ToPageable, &[]);
+    // Its last holder goes, before there is another.
+    blocks.block = blocks.other.slice(0, BYTES).unwrap();
+    blocks.block = session.block(0, "device", BYTES);
+    assert_eq!(blocks.block.device_pointer().unwrap(), address);
+    let done = blocks.start(second, &[]);
+    drop(held);
+    outcome(&read_all).and(outcome(&done)).unwrap();
+}
+
 #[test]
 fn memory_is_written_again_behind_a_read_to_ordinary_memory() {
     process::run("order::memory_is_written_again_behind_a_read_to_ordinary_memory", &Options::default(), || {
         for second in Step::ALL.into_iter().filter(|second| second.writes()) {
-            Session::with(2, |session| {
-                let mut blocks = Blocks::new(session);
-                let address = blocks.block.device_pointer().unwrap();
-                let held = Held::new(&session.driver);
-                let read_all = blocks.start(Step::ToPageable, &[]);
-                // Its last holder goes, before there is another.
-                blocks.block = blocks.other.slice(0, BYTES).unwrap();
-                blocks.block = session.block(0, "device", BYTES);
-                assert_eq!(blocks.block.device_pointer().unwrap(), address);
-                let done = blocks.start(second, &[]);
-                drop(held);
-                outcome(&read_all).and(outcome(&done)).unwrap();
-            });
+            Session::with(2, |session| writes_behind_a_read_to_ordinary_memory(session, second));
         }
     });
 }

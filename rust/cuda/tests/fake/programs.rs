@@ -124,6 +124,68 @@ fn a_run_is_a_call_for_each_command_and_one_record() {
     });
 }
 
+/// Two results, which begin as the argument, after four steps of momentum with it.
+fn four_steps() -> Program {
+    let mut builder = ProgramBuilder::new("four steps");
+    let gradient = builder.parameter(vector(COUNT));
+    let (weights, velocity) = (builder.result(vector(COUNT)), builder.result(vector(COUNT)));
+    let step = Command::Kernel {
+        kernel: momentum_kernel(),
+        workgroups: [5, 1, 1],
+        operands: vec![Operand::read_write(weights), Operand::read_write(velocity), Operand::read(gradient)],
+    };
+    for to in [weights, velocity] {
+        builder.push(Command::Copy { from: gradient, to });
+    }
+    builder.push(Command::Repeat { trip_count: 4, body: Sequence::new(vec![step]) });
+    builder.build().unwrap()
+}
+
+#[test]
+fn given_results_are_written_in_place_and_a_run_is_one_launch_of_a_graph() {
+    let name = "programs::given_results_are_written_in_place_and_a_run_is_one_launch_of_a_graph";
+    process::run(name, &Options::default(), || {
+        Session::with(1, |session| {
+            let device = &session.client.devices()[0];
+            let program = load(four_steps(), std::slice::from_ref(device)).unwrap();
+            let [argument, first, second] = arguments(device);
+            let expected = data(0).into_iter().map(|gradient| {
+                let step = |(weight, velocity), _| {
+                    let velocity = 0.25_f32 * velocity + gradient;
+                    (weight - 0.5_f32 * velocity, velocity)
+                };
+                (0..4).fold((gradient, gradient), step)
+            });
+            let expected: (Vec<f32>, Vec<f32>) = expected.unzip();
+            let mut given = [first, second];
+            let addresses =
+                |of: &[Buffer; 2]| of.each_ref().map(|it| it.raw_alias().unwrap().device_pointer().unwrap());
+            let before = (addresses(&given), device.default_memory_space().stats().bytes_in_use);
+            // Command by command, as the graph is recorded, and as it is there.
+            for run in 0..3 {
+                quiet(session);
+                let results = given.clone().map(Some);
+                let execution =
+                    program.execute(&[&argument], &ExecuteOptions { results: &results, ..Default::default() });
+                let execution = execution.unwrap();
+                outcome(&execution.done).unwrap();
+                if run == 2 {
+                    assert_eq!(session.calls(&BUT), counted(&[("cuGraphLaunch", 1), ("cuEventRecord", 1)]));
+                }
+                assert!(given.iter().all(Buffer::is_deleted));
+                given = [0, 1].map(|result| execution.outputs[result].clone());
+                assert_eq!(
+                    (addresses(&given), device.default_memory_space().stats().bytes_in_use),
+                    before,
+                    "run {run}"
+                );
+                let [weights, velocity] = given.each_ref().map(|result| result.to_vec::<f32>().unwrap());
+                assert!((weights, velocity) == expected, "run {run}");
+            }
+        });
+    });
+}
+
 /// A program over four allocations beside its result: a constant, a temporary and the replica's number.
 #[test]
 fn constants_temporaries_fills_and_numbers_are_on_each_device() {

@@ -4,6 +4,7 @@
 
 use std::fs;
 use std::path::PathBuf;
+use std::time::{Duration, Instant};
 
 use purlin::{Event, LaunchOptions, RawBuffer, trace};
 use purlin_fakecuda::{Options, process};
@@ -18,8 +19,8 @@ use crate::support::*;
 const BYTES: usize = 4096;
 const ELAPSED: &str = "cuEventElapsedTime";
 
-/// What a recording has, of the lanes of GPUs.
-struct Trace(Vec<Value>);
+/// What a recording has: spans on the lanes of GPUs, and on those of threads.
+struct Trace(Vec<Value>, Vec<Value>);
 
 impl Trace {
     /// What is recorded while `work` runs.
@@ -32,11 +33,12 @@ impl Trace {
             let name = records.iter().find(|name| name["name"] == "thread_name" && name["tid"] == record["tid"]);
             name.unwrap()["args"]["name"].clone()
         };
-        let of_gpus = records.iter().filter(|record| record["ph"] == "X").cloned().map(|mut record| {
+        let spans = records.iter().filter(|record| record["ph"] == "X").cloned().map(|mut record| {
             record["lane"] = lane(&record);
             record
         });
-        Self(of_gpus.filter(|record| record["lane"].as_str().unwrap().starts_with("cuda:")).collect())
+        let (of_gpus, of_threads) = spans.partition(|span| span["lane"].as_str().unwrap().starts_with("cuda:"));
+        Self(of_gpus, of_threads)
     }
 
     /// Lane and name of each, sorted.
@@ -79,8 +81,9 @@ fn interval(span: &Value) -> (i64, i64) {
     (nanoseconds("ts"), nanoseconds("ts") + nanoseconds("dur"))
 }
 
-/// Up, a kernel, to another block, and down, each behind the one before by events, all asked for before any begins.
-fn chain(session: &Session) {
+/// Up, a kernel, to another block, and down, each behind the one before by events, all asked for before any begins. The
+/// moment from which on they may begin: all go on within a span of this thread, "under way".
+fn chain(session: &Session) -> Instant {
     let device = &session.client.devices()[0];
     let kernel = fill(device, 7, BYTES).unwrap();
     let host = session.block(0, "pinned_host", BYTES);
@@ -91,8 +94,11 @@ fn chain(session: &Session) {
     let filled = start(&kernel, &[&block], &options).unwrap();
     let across = copy(&block, &other, &[filled]);
     let down = copy(&other, &host, &[across]);
+    let (begin, under_way) = (Instant::now(), trace::begin_span(c"under way"));
     drop(held);
     outcome(&down).unwrap();
+    trace::end_span(under_way);
+    begin
 }
 
 #[test]
@@ -102,8 +108,13 @@ fn each_submission_is_a_span_with_the_times_of_the_gpu() {
             chain(session);
             let lanes = ["host to device", "launches", "within the device", "device to host"];
             // An anchor serves for a second, and two are not equally right: a machine may be as slow as that.
+            let mut first = None;
             let is_in_order = (0..5).any(|_| {
-                let trace = Trace::of(|| chain(session));
+                let mut begin = None;
+                let trace = Trace::of(|| begin = Some(chain(session)));
+                // Anchors are made from then on, and each is wrong by at most half of the time in which it was made.
+                let wrong = first.or(begin).unwrap().elapsed() / 2 + Duration::from_millis(1);
+                first = first.or(begin);
                 let names =
                     ["device to host: copy", "host to device: copy", "launches: fill_32", "within the device: copy"];
                 assert_eq!(trace.names(), names.map(|name| format!("cuda:0, {name}")));
@@ -122,6 +133,13 @@ fn each_submission_is_a_span_with_the_times_of_the_gpu() {
                     assert!(text(arguments, "place").contains("traces.rs"), "{arguments}");
                 }
                 assert_eq!(spans[1]["args"]["kernels"], "fill_32");
+                let (begin, end) = interval(trace.1.iter().find(|span| span["name"] == "under way").unwrap());
+                let wrong = i64::try_from(wrong.as_nanos()).unwrap();
+                for (span, lane) in spans.iter().zip(lanes) {
+                    let times = interval(span);
+                    let is_inside = times.0 >= begin - wrong && times.1 <= end + wrong;
+                    assert!(is_inside, "{lane}: {times:?} is not within {:?}, by {wrong}", (begin, end));
+                }
                 // All was asked for before any of it began, so the order is the GPU's.
                 spans.windows(2).all(|pair| interval(pair[0]).1 <= interval(pair[1]).0)
             });
@@ -197,7 +215,7 @@ fn parts_of_a_copy_are_spans_with_their_own_bytes() {
 #[test]
 fn a_span_outlives_its_kernel_its_client_and_its_recording() {
     process::run("traces::a_span_outlives_its_kernel_its_client_and_its_recording", &Options::default(), || {
-        let names = Trace::of(|| Session::with(1, chain)).names();
+        let names = Trace::of(|| Session::with(1, |session| _ = chain(session))).names();
         assert!(names.contains(&"cuda:0, launches: fill_32".to_owned()), "{names:?}");
         Session::with(1, |session| {
             // What is under way when a recording ends is in none.

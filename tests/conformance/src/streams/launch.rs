@@ -4,6 +4,7 @@ use purlin_async::{Event, when_all};
 use purlin_device::RawBuffer;
 
 use super::{Program, SIZE_BYTES, copy, memory, read, three_spaces};
+use crate::commands::{Shift, shift};
 use crate::fixture::{Fixture, pattern};
 use crate::host_copy::HostCopy;
 use crate::kernel::{Arrays, COUNT, Step, bytes, numbers, step};
@@ -182,4 +183,32 @@ pub(crate) fn a_kernel_behind_a_failure_computes_nothing(fixture: &Fixture) {
     let computed = task.step(0, &[when_all(&[written.clone(), failed])]);
     assert_eq!(computed.wait().unwrap_err().message(), "no gradient");
     assert_numbers(read(&task.arrays[0], &[&written]), &before[0]);
+}
+
+/// From its second launch on it may be a graph.
+pub(crate) fn a_list_that_is_launched_again_comes_between_copies(fixture: &Fixture) {
+    let (mut program, device, space) = (Program::default(), fixture.device(0), fixture.space());
+    let (list, block, other) = (Shift::new(), memory(&space), memory(&space));
+    let mut last = Event::ready();
+    let mut reads = Vec::new();
+    for round in 0..8 {
+        let mut expected = pattern(SIZE_BYTES, round);
+        // From the host, and by a copy within the device, in turn.
+        let source = if round % 2 == 0 { &block } else { &other };
+        last = program.write(source, expected.clone(), &[&last]);
+        if round % 2 == 1 {
+            last = copy(&other, &block, &[&last]);
+        }
+        for stream in [round % 4, (round + 1) % 4] {
+            last = list.start(&device, &block, stream, &[last]);
+            shift(&mut expected);
+        }
+        let (to_host, within) = (read(&block, &[&last]), memory(&space));
+        let copied = copy(&block, &within, &[&last]);
+        last = when_all(&[to_host.event().clone(), copied.clone()]);
+        reads.extend([(to_host, expected.clone()), (read(&within, &[&copied]), expected)]);
+    }
+    for (bytes, expected) in reads {
+        assert!(bytes.wait().unwrap() == expected, "other bytes than the host has shifted");
+    }
 }

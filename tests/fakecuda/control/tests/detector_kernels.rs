@@ -137,6 +137,53 @@ fn a_read_before_the_kernel_that_writes() {
     });
 }
 
+/// Calls `body` with an executable graph that fills 256 bytes of memory, and that memory, which it destroys and frees.
+fn with_a_graph(gpu: &Session, body: impl FnOnce(usize, u64)) {
+    let (memory, stream) = (gpu.allocate(SIZE), gpu.stream(NON_BLOCKING));
+    let (mut graph, mut exec) = (0, 0);
+    gpu.write(memory, &[1; SIZE], 0);
+    gpu.sync_all();
+    ok!(gpu, cuStreamBeginCapture_v2(stream, 1));
+    (0..5).for_each(|fill| gpu.fill(memory, fill, 256, stream));
+    ok!(gpu, cuStreamEndCapture(stream, &mut graph));
+    ok!(gpu, cuGraphInstantiateWithFlags(&mut exec, graph, 0));
+    ok!(gpu, cuGraphDestroy(graph));
+    body(exec, memory);
+    ok!(gpu, cuGraphExecDestroy(exec));
+    ok!(gpu, cuStreamDestroy_v2(stream));
+    gpu.free(memory);
+}
+
+#[test]
+fn a_graph_that_nobody_waits_for() {
+    planted("a_graph_that_nobody_waits_for", &Options::default(), &["read/write race"], |gpu, is_planted| {
+        with_a_graph(gpu, |exec, memory| {
+            with_streams(gpu, |first, second| {
+                ok!(gpu, cuGraphLaunch(exec, first));
+                if !is_planted {
+                    gpu.order(first, second);
+                }
+                let _ = gpu.read(memory, 256, second);
+            });
+        });
+    });
+}
+
+#[test]
+fn a_graph_that_does_not_wait() {
+    planted("a_graph_that_does_not_wait", &Options::default(), &["write/write race"], |gpu, is_planted| {
+        with_a_graph(gpu, |exec, memory| {
+            with_streams(gpu, |first, second| {
+                gpu.fill(memory, 9, 256, first);
+                if !is_planted {
+                    gpu.order(first, second);
+                }
+                ok!(gpu, cuGraphLaunch(exec, second));
+            });
+        });
+    });
+}
+
 #[test]
 fn branches_of_a_graph_without_an_edge() {
     planted("branches_of_a_graph_without_an_edge", &Options::default(), &["write/write race"], |gpu, is_planted| {
