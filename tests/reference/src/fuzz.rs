@@ -170,7 +170,7 @@ impl Fuzz<'_> {
     }
 }
 
-/// A sequence: of any bytes, or of a few of them again and again, so that the same slots meet. In every fourth a program
+    // Half of them in the first memory, by a program that is the device's where that has kernels of its own.
 /// runs several times.
 fn sequence(random: &mut Random) -> Vec<u8> {
     let count = 20 + random.below(140) as usize;

@@ -15,7 +15,7 @@ const PLUS_ONE: &str = include_str!("../plus_one.inc");
 /// The threads of a block.
 const PER_BLOCK: u32 = 64;
 
-/// A program of that family, for arrays like `like`, or of eight bytes. Those of the host are in memory that it reaches.
+/// A program of that family, for arrays like `like`, or of eight bytes. The host's are in memory that it reaches.
 pub(crate) fn load(family: u8, like: Option<&Buffer>, device: &Device) -> Result<LoadedExecutable, Error> {
     let has_own_kernels = !device.kernels_are_host_functions();
     let is_of_host = has_own_kernels && !FAMILIES[usize::from(family)].is_of_device;
