@@ -53,6 +53,7 @@
 #include "purlin/join_futures.h"
 #include "purlin/kernel.h"
 #include "purlin/kernel_loader_spec.h"
+#include "purlin/kernel_symbol.h"
 #include "purlin/label.h"
 #include "purlin/layout.h"
 #include "purlin/loaded_kernel.h"

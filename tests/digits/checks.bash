@@ -17,5 +17,10 @@ check() {
   fi
 }
 
+# The same of a check that needs python3.
+with_python() {
+  if command -v python3 >/dev/null; then check "$@"; else echo "skipped $1: there is no python3"; fi
+}
+
 # What the last run has learned.
 checksum() { sed -n 's/^  checksum  *\([0-9a-f]\{16\}\) .*/\1/p' out; }

@@ -53,7 +53,7 @@ step() {
   fi
   if [[ -n $why ]]; then f=$((f + (missing > 0 ? missing : 1))); fi
   passed=$((passed + p)) failed=$((failed + f))
-  say "$(printf '%-18s %d passed, %d failed; %d s' "$name" "$p" "$f" $((SECONDS - start)))${why:+: $why}"
+  say "$(printf '%-22s %d passed, %d failed; %d s' "$name" "$p" "$f" $((SECONDS - start)))${why:+: $why}"
   ((f == 0)) || { grep -E '^ *(FAIL|TIMEOUT|ABORT|SIG[A-Z0-9]+) \[|^\[  FAILED  \] .* ms\)$|panicked at' "$log" || tail -n 5 "$log"; } |
     awk '!seen[$0]++' | head -n 20 | cut -c 1-200 | tee -a "$results/summary.txt"
 }
@@ -63,7 +63,16 @@ skip() {
   local count
   count=$(sed -n "s/^$1 //p" expected)
   skipped=$((skipped + ${count:-1}))
-  say "$(printf '%-18s skipped: %s' "$1" "${*:2}")"
+  say "$(printf '%-22s skipped: %s' "$1" "${*:2}")"
+}
+
+# Trains as `make demo` does on the host; the fake driver interprets the kernels, so that fewer steps must do.
+demo() {
+  local steps=300 least=95
+  if [[ -n $is_fake ]]; then steps=20 least=85; fi
+  ./digits --platform cuda --data digits.csv --steps "$steps" | tee demo.out
+  awk -v least="$least" '$1 == "accuracy" { ok = $2 >= least }
+    END { print ok ? "[       OK ] Demo.Learns" : "[  FAILED  ] Demo.Reaches" least "Percent (0 ms)"; exit !ok }' demo.out
 }
 
 # What is there, each part by whatever knows it; none of them changes anything.
@@ -117,13 +126,28 @@ of_rust() {
     --target-dir-remap target --workspace-remap workspace --config-file nextest.toml --filterset "$(<"filter-$1")" \
     --no-fail-fast --status-level all --final-status-level fail --color never --test-threads "$jobs"
 }
-of_rust rust 280
+of_rust rust 250
 # What the fake driver takes for the behaviour of a real one.
 of_rust driver 50
 step cpp 50 ./cuda_test --gtest_filter=-NvrtcTest.*
 step measure 90 ./measure ${is_fake:+--quick} --tsv "$results/measure.tsv"
 [[ -n $is_fake ]] || sed -n '/^operation  /,$p' "$results/measure.log" | tee -a "$results/summary.txt"
-skip demo "the demo's kernels are functions of the host, which do not run on a GPU"
+export -f demo
+export is_fake
+# Without a log in the end: summary.txt has all that it prints.
+of_demo() {
+  step demo "$1" bash -c demo
+  sed '/^\[/d; s/^/  /' "$results/demo.log" | tee -a "$results/summary.txt"
+  rm "$results/demo.log"
+}
+of_demo "${is_fake:+1}30"
+# What neighbours' operations cost is no column of the table.
+for neighbour in torch jax_plugins.xla_cuda12; do
+  why='python3 has none'
+  ! timeout 10 python3 -c "import importlib.util as i; exit(not i.find_spec('$neighbour'))" >/dev/null 2>&1 ||
+    why='it is there, and nothing measures it'
+  skip "$neighbour" "$why"
+done
 sanitizer=$(PATH=$PATH:/usr/local/cuda/bin command -v compute-sanitizer)
 if [[ -z $sanitizer || -n $is_fake ]]; then
   skip compute-sanitizer "$([[ -n $is_fake ]] && echo "the driver is not NVIDIA's" || echo 'it is not there')"

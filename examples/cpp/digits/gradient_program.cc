@@ -4,9 +4,9 @@
 #include <utility>
 #include <vector>
 
+#include "kernels.h"
 #include "model.h"
 #include "purlin/buffer.h"
-#include "purlin/kernel.h"
 #include "purlin/program.h"
 #include "purlin/shape.h"
 
@@ -15,9 +15,9 @@ namespace {
 
 purlin::Shape WeightShape() { return purlin::Shape(purlin::DType::kF32, {static_cast<std::int64_t>(kWeights)}); }
 
-/// Images are bytes to Purlin.
-purlin::Shape BatchShape(std::size_t rows) {
-  return purlin::Shape(purlin::DType::kU8, {static_cast<std::int64_t>(rows * sizeof(Example))});
+/// Images and times are bytes to Purlin.
+purlin::Shape BytesShape(std::size_t size_bytes) {
+  return purlin::Shape(purlin::DType::kU8, {static_cast<std::int64_t>(size_bytes)});
 }
 
 }  // namespace
@@ -25,23 +25,17 @@ purlin::Shape BatchShape(std::size_t rows) {
 GradientProgram::GradientProgram(purlin::LoadedExecutable loaded, std::size_t rows)
     : loaded_(std::move(loaded)), rows_(rows) {}
 
-purlin::StatusOr<GradientProgram> GradientProgram::Create(const purlin::Device& device, std::size_t rows,
-                                                          std::chrono::nanoseconds* busy) {
-  const purlin::Kernel kernel = purlin::Kernel::FromClosure("gradient", [rows, busy](const purlin::KernelCall& call) {
-    const auto start = std::chrono::steady_clock::now();
-    ComputeGradient(call.Read<float>(0).data(), call.Read<Example>(1).data(), rows, call.Write<float>(0).data());
-    *busy += std::chrono::steady_clock::now() - start;
-  });
-  purlin::ArraySpec pinned(WeightShape());
-  pinned.memory_kind = "pinned_host";
+purlin::StatusOr<GradientProgram> GradientProgram::Create(const purlin::Device& device, const std::string& platform,
+                                                          std::size_t rows) {
   purlin::ProgramBuilder builder("digits");
   const purlin::Slice weights = builder.AddParameter(purlin::ArraySpec(WeightShape()));
-  const purlin::Slice batch = builder.AddParameter(purlin::ArraySpec(BatchShape(rows)));
-  const purlin::Slice collected = builder.AddResult(pinned);
-  const purlin::Slice gradient = builder.AddTemporary(kWeightBytes);
-  using purlin::Operand;
-  builder.AddKernel(kernel, {Operand::Invariant(weights), Operand::Invariant(batch), Operand::Write(gradient)})
-      .AddCopy(gradient, collected);
+  const purlin::Slice batch = builder.AddParameter(purlin::ArraySpec(BytesShape(rows * sizeof(Example))));
+  const purlin::Slice times = builder.AddDonatedParameter(purlin::ArraySpec(BytesShape(sizeof(Times))));
+  const purlin::Slice gradient = builder.AddDonatedParameter(purlin::ArraySpec(WeightShape()));
+  const purlin::Slice errors = builder.AddTemporary(rows * kClasses * sizeof(float));
+  purlin::Status added = AddTo(builder, ErrorsKernel(platform, rows), {errors, weights, batch, times});
+  added.Update(AddTo(builder, GradientKernel(platform, rows), {gradient, errors, batch, times}));
+  if (!added.ok()) return added;
   purlin::StatusOr<purlin::Program> program = std::move(builder).Build();
   if (!program.ok()) return program.status();
   purlin::StatusOr<purlin::LoadedExecutable> loaded =
@@ -50,27 +44,31 @@ purlin::StatusOr<GradientProgram> GradientProgram::Create(const purlin::Device& 
   return GradientProgram(*std::move(loaded), rows);
 }
 
-purlin::Event GradientProgram::Start(const purlin::RawBuffer& weights, const purlin::Event& weights_copied,
-                                     const purlin::RawBuffer& batch, const purlin::Event& batch_copied,
-                                     const purlin::RawBuffer& collected) const {
-  const purlin::StatusOr<purlin::RawBuffer> images = batch.Slice(0, rows_ * sizeof(Example));
-  if (!images.ok()) return purlin::Event::Error(images.status());
+purlin::StatusOr<purlin::Event> GradientProgram::Start(const purlin::RawBuffer& weights, const purlin::RawBuffer& batch,
+                                                       const purlin::RawBuffer& times,
+                                                       const purlin::RawBuffer& gradient,
+                                                       purlin::Span<const purlin::Event> after) const {
+  const std::size_t batch_bytes = rows_ * sizeof(Example);
+  const purlin::StatusOr<purlin::RawBuffer> images = batch.Slice(0, batch_bytes);
+  if (!images.ok()) return images.status();
   std::vector<purlin::Buffer> arguments;
-  std::vector<purlin::Buffer> results;
-  const auto add = [](std::vector<purlin::Buffer>& to, purlin::StatusOr<purlin::Buffer> buffer) {
-    if (buffer.ok()) to.push_back(*std::move(buffer));
-    return buffer.status();
+  const auto add = [&arguments](const purlin::RawBuffer& memory, const purlin::Shape& shape) {
+    purlin::StatusOr<purlin::Buffer> array = purlin::Buffer::FromRaw(memory, shape, nullptr, purlin::Event());
+    if (array.ok()) arguments.push_back(*std::move(array));
+    return array.status();
   };
-  purlin::Status status = add(arguments, purlin::Buffer::FromRaw(weights, WeightShape(), nullptr, weights_copied));
-  status.Update(add(arguments, purlin::Buffer::FromRaw(*images, BatchShape(rows_), nullptr, batch_copied)));
-  status.Update(add(results, purlin::Buffer::FromRaw(collected, WeightShape(), nullptr, purlin::Event())));
-  if (!status.ok()) return purlin::Event::Error(status);
+  purlin::Status status = add(weights, WeightShape());
+  status.Update(add(*images, BytesShape(batch_bytes)));
+  status.Update(add(times, BytesShape(sizeof(Times))));
+  status.Update(add(gradient, WeightShape()));
+  if (!status.ok()) return status;
 
   purlin::ExecuteOptions options;
   options.label = "gradient";
-  options.results = results;
-  const purlin::StatusOr<purlin::Execution> execution = loaded_.Execute(arguments, options);
-  return execution.ok() ? execution->done : purlin::Event::Error(execution.status());
+  options.dependencies = after;
+  purlin::StatusOr<purlin::Execution> execution = loaded_.Execute(arguments, options);
+  if (!execution.ok()) return execution.status();
+  return std::move(execution->done);
 }
 
 }  // namespace digits

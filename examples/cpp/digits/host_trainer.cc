@@ -27,8 +27,7 @@ HostTrainer::~HostTrainer() {
   for (const Shard& shard : shards_) purlin::WhenAll(shard.batch_free).Wait().IgnoreError();
 }
 
-purlin::StatusOr<std::unique_ptr<Trainer>> HostTrainer::Create(const purlin::Client& client, const Dataset& dataset,
-                                                               bool as_program) {
+purlin::StatusOr<std::unique_ptr<Trainer>> HostTrainer::Create(const purlin::Client& client, const Dataset& dataset) {
   const std::vector<purlin::Device> devices = client.devices();
   purlin::StatusOr<purlin::RawBuffer> master = AllocatePinned(devices[0], kWeightBytes);
   if (!master.ok()) return master.status();
@@ -38,16 +37,6 @@ purlin::StatusOr<std::unique_ptr<Trainer>> HostTrainer::Create(const purlin::Cli
     purlin::StatusOr<Shard> shard = MakeShard(devices[i], images);
     if (!shard.ok()) return shard.status();
     trainer->shards_.push_back(*std::move(shard));
-  }
-  // Now that the shards stay where they are: kernels write their times there.
-  for (std::size_t i = 0; as_program && i < devices.size(); ++i) {
-    Shard& shard = trainer->shards_[i];
-    for (const purlin::RawBuffer& minibatch : {shard.minibatches.front(), shard.minibatches.back()}) {
-      if (!shard.programs.empty() && shard.programs.front().rows() == RowsOf(minibatch)) continue;
-      purlin::StatusOr<GradientProgram> program = GradientProgram::Create(devices[i], RowsOf(minibatch), &shard.busy);
-      if (!program.ok()) return program.status();
-      shard.programs.push_back(*std::move(program));
-    }
   }
   return std::unique_ptr<Trainer>(std::move(trainer));
 }
@@ -93,12 +82,6 @@ purlin::Event HostTrainer::EnqueueShard(Shard& shard, std::size_t step) {
   const std::size_t slot = step % shard.batches.size();
   const purlin::Event batch_copied = minibatch.CopyTo(shard.batches[slot], {shard.batch_free[slot]});
   const purlin::Event weights_copied = master_.CopyTo(shard.weights, {updated_});
-  for (const GradientProgram& program : shard.programs) {
-    if (program.rows() != rows) continue;
-    shard.batch_free[slot] =
-        program.Start(shard.weights, weights_copied, shard.batches[slot], batch_copied, shard.collected);
-    return shard.batch_free[slot];
-  }
   shard.batch_free[slot] = EnqueueGradient(shard, slot, rows, weights_copied, batch_copied);
   return shard.gradient.CopyTo(shard.collected, {shard.batch_free[slot]});
 }

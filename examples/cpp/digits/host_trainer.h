@@ -17,8 +17,6 @@
 //
 // The order of additions never depends on which thread was faster: the result is the same whatever the number of
 // threads.
-//
-// With --program, gradient and collect are one run of a GradientProgram, after both copies.
 #ifndef DIGITS_HOST_TRAINER_H_
 #define DIGITS_HOST_TRAINER_H_
 
@@ -29,7 +27,6 @@
 #include <vector>
 
 #include "dataset.h"
-#include "gradient_program.h"
 #include "purlin/client.h"
 #include "purlin/event.h"
 #include "purlin/executor.h"
@@ -41,9 +38,8 @@ namespace digits {
 
 class HostTrainer final : public Trainer {
  public:
-  /// As Trainer::Create. `as_program`: gradients are computed by programs.
-  static purlin::StatusOr<std::unique_ptr<Trainer>> Create(const purlin::Client& client, const Dataset& dataset,
-                                                           bool as_program);
+  /// As Trainer::Create.
+  static purlin::StatusOr<std::unique_ptr<Trainer>> Create(const purlin::Client& client, const Dataset& dataset);
   /// Waits for what is in flight: tasks point into the trainer.
   ~HostTrainer() override;
 
@@ -61,7 +57,6 @@ class HostTrainer final : public Trainer {
     purlin::RawBuffer gradient;
     purlin::RawBuffer collected;  // In pinned_host memory.
     std::chrono::nanoseconds busy{0};
-    std::vector<GradientProgram> programs{};  // One for each number of images of a minibatch; none without --program.
   };
 
   explicit HostTrainer(const purlin::Client& client, purlin::RawBuffer master);

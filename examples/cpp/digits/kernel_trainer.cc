@@ -2,8 +2,8 @@
 
 #include <initializer_list>
 
+#include "kernels.h"
 #include "model.h"
-#include "purlin/device.h"
 #include "purlin/label.h"
 
 namespace digits {
@@ -31,7 +31,8 @@ purlin::StatusOr<purlin::Event> Start(const purlin::KernelLaunch& launch, const 
 
 }  // namespace
 
-KernelTrainer::KernelTrainer(KernelDevice first) : first_(std::move(first)), zeros_(kWeightBytes) {}
+KernelTrainer::KernelTrainer(purlin::Device first, std::string platform)
+    : first_(std::move(first)), platform_(std::move(platform)), zeros_(kWeightBytes) {}
 
 KernelTrainer::~KernelTrainer() {
   Settle();
@@ -40,10 +41,10 @@ KernelTrainer::~KernelTrainer() {
   for (const Shard& shard : shards_) purlin::WhenAll(shard.batch_free).Wait().IgnoreError();
 }
 
-purlin::StatusOr<std::unique_ptr<Trainer>> KernelTrainer::Create(const purlin::Client& client, const Dataset& dataset) {
+purlin::StatusOr<std::unique_ptr<Trainer>> KernelTrainer::Create(const purlin::Client& client, const Dataset& dataset,
+                                                                 bool as_program) {
   const std::vector<purlin::Device> devices = client.devices();
-  const bool is_cuda = client.platform_name() == "cuda";
-  std::unique_ptr<KernelTrainer> trainer(new KernelTrainer({devices[0], is_cuda}));
+  std::unique_ptr<KernelTrainer> trainer(new KernelTrainer(devices[0], std::string(client.platform_name())));
   purlin::Status status =
       Allocate(devices[0], {kWeightBytes, kWeightBytes, devices.size() * kWeightBytes}, trainer->memory_);
   if (!status.ok()) return status;
@@ -51,14 +52,13 @@ purlin::StatusOr<std::unique_ptr<Trainer>> KernelTrainer::Create(const purlin::C
   trainer->updated_ =
       purlin::WhenAll({trainer->Clear(trainer->memory_[kMaster]), trainer->Clear(trainer->memory_[kVelocity])});
   for (std::size_t i = 0; i < devices.size(); ++i) {
-    status = trainer->AddShard({devices[i], is_cuda}, ShardOfImages(dataset, i, devices.size()));
+    status = trainer->AddShard(devices[i], ShardOfImages(dataset, i, devices.size()), as_program);
     if (!status.ok()) return status;
   }
   return std::unique_ptr<Trainer>(std::move(trainer));
 }
 
-purlin::Status KernelTrainer::AddShard(const KernelDevice& on, const ShardOfImages& images) {
-  const purlin::Device& device = on.device;
+purlin::Status KernelTrainer::AddShard(const purlin::Device& device, const ShardOfImages& images, bool as_program) {
   const std::size_t batch_bytes = images.batch_rows * sizeof(Example);
   const std::size_t error_bytes = images.batch_rows * kClasses * sizeof(float);
   std::vector<purlin::RawBuffer> memory;
@@ -72,21 +72,33 @@ purlin::Status KernelTrainer::AddShard(const KernelDevice& on, const ShardOfImag
   purlin::StatusOr<purlin::RawBuffer> collected =
       memory_[kGradients].Slice(shards_.size() * kWeightBytes, kWeightBytes);
   if (!collected.ok()) return collected.status();
-  std::vector<Launches> launches;
+  std::vector<Gradient> gradients;
   for (const purlin::RawBuffer& minibatch : {minibatches->front(), minibatches->back()}) {
     const std::size_t rows = RowsOf(minibatch);
-    if (!launches.empty() && launches.front().rows == rows) continue;
-    purlin::StatusOr<purlin::KernelLaunch> errors = ErrorsKernel(on, rows);
-    if (!errors.ok()) return errors.status();
-    purlin::StatusOr<purlin::KernelLaunch> gradient = GradientKernel(on, rows);
+    if (!gradients.empty() && gradients.front().rows == rows) continue;
+    purlin::StatusOr<Gradient> gradient = MakeGradient(device, rows, as_program);
     if (!gradient.ok()) return gradient.status();
-    launches.push_back({rows, *std::move(errors), *std::move(gradient)});
+    gradients.push_back(*std::move(gradient));
   }
   uploads_.push_back(pinned->CopyFromHost(images.examples, 0, images.rows * sizeof(Example)));
   const purlin::Event ready = purlin::WhenAll({uploads_.back(), Clear(memory[kTimes])});
   shards_.push_back(
-      {*std::move(minibatches), std::move(memory), {ready, ready}, std::move(launches), *std::move(collected)});
+      {*std::move(minibatches), std::move(memory), {ready, ready}, std::move(gradients), *std::move(collected)});
   return purlin::OkStatus();
+}
+
+purlin::StatusOr<KernelTrainer::Gradient> KernelTrainer::MakeGradient(const purlin::Device& device, std::size_t rows,
+                                                                      bool as_program) const {
+  if (as_program) {
+    purlin::StatusOr<GradientProgram> program = GradientProgram::Create(device, platform_, rows);
+    if (!program.ok()) return program.status();
+    return Gradient{rows, *std::move(program)};
+  }
+  purlin::StatusOr<purlin::KernelLaunch> errors = Load(device, ErrorsKernel(platform_, rows));
+  if (!errors.ok()) return errors.status();
+  purlin::StatusOr<purlin::KernelLaunch> gradient = Load(device, GradientKernel(platform_, rows));
+  if (!gradient.ok()) return gradient.status();
+  return Gradient{rows, std::nullopt, *std::move(errors), *std::move(gradient)};
 }
 
 purlin::Event KernelTrainer::Clear(const purlin::RawBuffer& memory) {
@@ -123,21 +135,31 @@ purlin::Event KernelTrainer::EnqueueStep(std::size_t step) {
 purlin::StatusOr<purlin::Event> KernelTrainer::EnqueueShard(Shard& shard, std::size_t step, std::size_t& rows) {
   const purlin::RawBuffer& minibatch = shard.minibatches[step % shard.minibatches.size()];
   const std::size_t slot = step % shard.batch_free.size();
-  const Launches& launches =
-      RowsOf(minibatch) == shard.launches.front().rows ? shard.launches.front() : shard.launches.back();
-  rows += launches.rows;
+  const Gradient& gradient =
+      RowsOf(minibatch) == shard.gradients.front().rows ? shard.gradients.front() : shard.gradients.back();
+  rows += gradient.rows;
   const std::vector<purlin::RawBuffer>& memory = shard.memory;
   const purlin::RawBuffer& batch = memory[slot == 0 ? kEven : kOdd];
   const purlin::Event copied[] = {minibatch.CopyTo(batch, {shard.batch_free[slot]}),
                                   memory_[kMaster].CopyTo(memory[kWeightsCopy], {updated_})};
+  const purlin::StatusOr<purlin::Event> computed = EnqueueGradient(gradient, memory, batch, copied);
+  if (!computed.ok()) return computed.status();
+  shard.batch_free[slot] = *computed;
+  return memory[kGradient].CopyTo(shard.collected, {*computed});
+}
+
+purlin::StatusOr<purlin::Event> KernelTrainer::EnqueueGradient(const Gradient& gradient,
+                                                               const std::vector<purlin::RawBuffer>& memory,
+                                                               const purlin::RawBuffer& batch,
+                                                               purlin::Span<const purlin::Event> copied) {
+  if (gradient.program) {
+    return gradient.program->Start(memory[kWeightsCopy], batch, memory[kTimes], memory[kGradient], copied);
+  }
   const purlin::StatusOr<purlin::Event> errors =
-      Start(launches.errors, "errors", {memory[kErrors], memory[kWeightsCopy], batch, memory[kTimes]}, copied);
+      Start(*gradient.errors_launch, "errors", {memory[kErrors], memory[kWeightsCopy], batch, memory[kTimes]}, copied);
   if (!errors.ok()) return errors.status();
-  const purlin::StatusOr<purlin::Event> gradient =
-      Start(launches.gradient, "gradient", {memory[kGradient], memory[kErrors], batch, memory[kTimes]}, {&*errors, 1});
-  if (!gradient.ok()) return gradient.status();
-  shard.batch_free[slot] = *gradient;
-  return memory[kGradient].CopyTo(shard.collected, {*gradient});
+  return Start(*gradient.gradient_launch, "gradient", {memory[kGradient], memory[kErrors], batch, memory[kTimes]},
+               {&*errors, 1});
 }
 
 purlin::StatusOr<purlin::Event> KernelTrainer::EnqueueUpdate(const std::vector<purlin::Event>& collected,
@@ -148,7 +170,7 @@ purlin::StatusOr<purlin::Event> KernelTrainer::EnqueueUpdate(const std::vector<p
     if (of_rows == rows) launch = &update;
   }
   if (launch == nullptr) {
-    purlin::StatusOr<purlin::KernelLaunch> update = UpdateKernel(first_, shards_.size(), rows);
+    purlin::StatusOr<purlin::KernelLaunch> update = Load(first_, UpdateKernel(platform_, shards_.size(), rows));
     if (!update.ok()) return update.status();
     launch = &updates_.emplace_back(rows, *std::move(update)).second;
   }

@@ -22,15 +22,19 @@
 #include <chrono>
 #include <cstddef>
 #include <memory>
+#include <optional>
+#include <string>
 #include <utility>
 #include <vector>
 
 #include "dataset.h"
-#include "kernels.h"
+#include "gradient_program.h"
 #include "purlin/client.h"
+#include "purlin/device.h"
 #include "purlin/event.h"
 #include "purlin/loaded_kernel.h"
 #include "purlin/raw_buffer.h"
+#include "purlin/span.h"
 #include "purlin/status_or.h"
 #include "trainer.h"
 
@@ -38,8 +42,9 @@ namespace digits {
 
 class KernelTrainer final : public Trainer {
  public:
-  /// As Trainer::Create.
-  static purlin::StatusOr<std::unique_ptr<Trainer>> Create(const purlin::Client& client, const Dataset& dataset);
+  /// As Trainer::Create. `as_program`: gradients are computed by programs.
+  static purlin::StatusOr<std::unique_ptr<Trainer>> Create(const purlin::Client& client, const Dataset& dataset,
+                                                           bool as_program);
   /// Waits for what is in flight: uploads read the images and the zeros of the beginning.
   ~KernelTrainer() override;
 
@@ -53,11 +58,12 @@ class KernelTrainer final : public Trainer {
   // Memory of device 0, by number.
   enum { kMaster, kVelocity, kGradients, kMasterMemory };
 
-  // The kernels of a minibatch of so many images.
-  struct Launches {
+  // What computes the gradient of a minibatch of so many images: a program, or two launches.
+  struct Gradient {
     std::size_t rows;
-    purlin::KernelLaunch errors;
-    purlin::KernelLaunch gradient;
+    std::optional<GradientProgram> program{};
+    std::optional<purlin::KernelLaunch> errors_launch{};
+    std::optional<purlin::KernelLaunch> gradient_launch{};
   };
 
   // One device's part.
@@ -65,20 +71,27 @@ class KernelTrainer final : public Trainer {
     std::vector<purlin::RawBuffer> minibatches;  // Slices of the shard in pinned_host memory.
     std::vector<purlin::RawBuffer> memory;       // In the device's memory.
     std::array<purlin::Event, 2> batch_free;
-    std::vector<Launches> launches;  // One for each number of images of a minibatch.
-    purlin::RawBuffer collected;     // Its part of the gradients, in memory of device 0.
+    std::vector<Gradient> gradients;  // One for each number of images of a minibatch.
+    purlin::RawBuffer collected;      // Its part of the gradients, in memory of device 0.
   };
 
-  explicit KernelTrainer(KernelDevice first);
-  purlin::Status AddShard(const KernelDevice& on, const ShardOfImages& images);
+  KernelTrainer(purlin::Device first, std::string platform);
+  purlin::Status AddShard(const purlin::Device& device, const ShardOfImages& images, bool as_program);
+  [[nodiscard]] purlin::StatusOr<Gradient> MakeGradient(const purlin::Device& device, std::size_t rows,
+                                                        bool as_program) const;
   purlin::Event EnqueueStep(std::size_t step) override;
   /// All but the update; adds the number of images to `rows`.
   purlin::StatusOr<purlin::Event> EnqueueShard(Shard& shard, std::size_t step, std::size_t& rows);
+  static purlin::StatusOr<purlin::Event> EnqueueGradient(const Gradient& gradient,
+                                                         const std::vector<purlin::RawBuffer>& memory,
+                                                         const purlin::RawBuffer& batch,
+                                                         purlin::Span<const purlin::Event> copied);
   purlin::StatusOr<purlin::Event> EnqueueUpdate(const std::vector<purlin::Event>& collected, std::size_t rows);
   /// Zeros to `memory`.
   purlin::Event Clear(const purlin::RawBuffer& memory);
 
-  const KernelDevice first_;  // Has the master weights.
+  const purlin::Device first_;  // Has the master weights.
+  const std::string platform_;
   std::vector<std::byte> zeros_;
   std::vector<purlin::RawBuffer> memory_;
   std::vector<Shard> shards_;

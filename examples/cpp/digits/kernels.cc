@@ -3,12 +3,11 @@
 #include <algorithm>
 #include <chrono>
 #include <utility>
-#include <vector>
 
 #include "kernels_ptx.h"
 #include "model.h"
 #include "purlin/kernel.h"
-#include "purlin/kernel_loader_spec.h"
+#include "purlin/kernel_symbol.h"
 
 namespace digits {
 namespace {
@@ -35,12 +34,6 @@ std::uint64_t Now() {
   return static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(now).count());
 }
 
-// The weights of a block: from the first to behind the last.
-std::pair<std::size_t, std::size_t> WeightsOfBlock(const KernelFrame* frame, std::size_t most) {
-  const std::size_t begin = frame->id->x * most;
-  return {begin, std::min(begin + most, kWeights)};
-}
-
 void* HostErrors(const KernelFrame* frame) {
   const std::size_t row = frame->id->x;
   auto* times = Argument<Times>(frame, 3);
@@ -50,20 +43,18 @@ void* HostErrors(const KernelFrame* frame) {
   return nullptr;
 }
 
+// One block, because blocks of a program's kernel may run at once and share no memory.
 void* HostGradient(const KernelFrame* frame) {
-  const auto [begin, end] = WeightsOfBlock(frame, kFeaturesPerBlock * kClasses);
   auto* times = Argument<Times>(frame, 3);
   SumGradient(Argument<const float>(frame, 1), Argument<const Example>(frame, 2), *Argument<std::uint32_t>(frame, 4),
-              begin, end, Argument<float>(frame, 0));
-  if (++times->ended == frame->num_workgroups->x) {
-    times->ended = 0;
-    times->busy_ns += Now() - times->begin_ns;
-  }
+              Argument<float>(frame, 0));
+  times->busy_ns += Now() - times->begin_ns;
   return nullptr;
 }
 
 void* HostUpdate(const KernelFrame* frame) {
-  const auto [begin, end] = WeightsOfBlock(frame, kWeightsPerBlock);
+  const std::size_t begin = frame->id->x * kWeightsPerBlock;
+  const std::size_t end = std::min(begin + kWeightsPerBlock, kWeights);
   auto* weights = Argument<float>(frame, 0);
   auto* velocity = Argument<float>(frame, 1);
   const auto* gradients = Argument<const float>(frame, 2);
@@ -78,51 +69,102 @@ void* HostUpdate(const KernelFrame* frame) {
   return nullptr;
 }
 
+// Gives the functions their names in this process, once.
+const purlin::Status& RegisterFunctions() {
+  static const purlin::Status registered = [] {
+    const std::pair<const char*, purlin::KernelFunction> functions[] = {
+        {"digits_errors", HostErrors}, {"digits_gradient", HostGradient}, {"digits_update", HostUpdate}};
+    purlin::Status status;
+    for (const char* platform : {"host", "sim"}) {
+      for (const auto& [name, function] : functions) {
+        status.Update(purlin::RegisterKernelFunction(name, platform, function));
+      }
+    }
+    return status;
+  }();
+  return registered;
+}
+
 // ---------------------------------------------------------------------------------------------------------------------
+
+bool IsCuda(const purlin::KernelLoaderSpec& spec) { return spec.payload == purlin::KernelPayload::kPtx; }
 
 // The kernel of that name, on `operands` addresses and then the constants.
 template <typename... Constants>
-purlin::StatusOr<purlin::KernelLaunch> Bind(const KernelDevice& on, const char* name, purlin::KernelFunction function,
-                                            const std::vector<KernelOperand>& operands,
-                                            purlin::LaunchDimensions dimensions, Constants... constants) {
+purlin::StatusOr<StepKernel> Make(const std::string& platform, const char* name, std::vector<KernelOperand> operands,
+                                  purlin::LaunchDimensions dimensions, Constants... constants) {
   purlin::KernelArgsPackingSpec packing;
   for (std::uint32_t i = 0; i < operands.size(); ++i) packing.PushAddress(i);
   (packing.PushConstant(constants), ...);
   const auto arity = static_cast<std::uint32_t>(operands.size() + sizeof...(constants));
-  purlin::KernelLoaderSpec spec = on.is_cuda ? purlin::KernelLoaderSpec::Ptx(kKernelsPtx, name, arity)
-                                             : purlin::KernelLoaderSpec::Function(function, name, arity);
-  const purlin::StatusOr<purlin::LoadedKernel> kernel =
-      purlin::LoadedKernel::Load(on.device, std::move(spec).WithPacking(std::move(packing)));
-  if (!kernel.ok()) return kernel.status();
-  return kernel->Bind(dimensions, operands);
+  if (!RegisterFunctions().ok()) return RegisterFunctions();
+  purlin::StatusOr<purlin::KernelLoaderSpec> spec = platform == "cuda"
+                                                        ? purlin::KernelLoaderSpec::Ptx(kKernelsPtx, name, arity)
+                                                        : purlin::FindKernelSymbol(name, platform, arity);
+  if (!spec.ok()) return spec.status();
+  return StepKernel{(*std::move(spec)).WithPacking(std::move(packing)), std::move(operands), dimensions};
 }
 
 }  // namespace
 
-purlin::StatusOr<purlin::KernelLaunch> ErrorsKernel(const KernelDevice& on, std::size_t rows) {
-  const std::vector<KernelOperand> operands = {{OperandAccess::kWrite, rows * kErrorBytes},
-                                               {OperandAccess::kRead, kWeightBytes},
-                                               {OperandAccess::kRead, rows * sizeof(Example)},
-                                               {OperandAccess::kReadWrite, sizeof(Times)}};
-  return Bind(on, "digits_errors", HostErrors, operands,
+purlin::StatusOr<StepKernel> ErrorsKernel(const std::string& platform, std::size_t rows) {
+  return Make(platform, "digits_errors",
+              {{OperandAccess::kWrite, rows * kErrorBytes},
+               {OperandAccess::kRead, kWeightBytes},
+               {OperandAccess::kRead, rows * sizeof(Example)},
+               {OperandAccess::kReadWrite, sizeof(Times)}},
               purlin::LaunchDimensions::Linear(rows * kThreadsPerImage, kThreadsPerImage));
 }
 
-purlin::StatusOr<purlin::KernelLaunch> GradientKernel(const KernelDevice& on, std::size_t rows) {
-  const std::vector<KernelOperand> operands = {{OperandAccess::kWrite, kWeightBytes},
-                                               {OperandAccess::kRead, rows * kErrorBytes},
-                                               {OperandAccess::kRead, rows * sizeof(Example)},
-                                               {OperandAccess::kReadWrite, sizeof(Times)}};
-  return Bind(on, "digits_gradient", HostGradient, operands,
-              purlin::LaunchDimensions::Linear(kFeatures, kFeaturesPerBlock), static_cast<std::uint32_t>(rows));
+purlin::StatusOr<StepKernel> GradientKernel(const std::string& platform, std::size_t rows) {
+  return Make(
+      platform, "digits_gradient",
+      {{OperandAccess::kWrite, kWeightBytes},
+       {OperandAccess::kRead, rows * kErrorBytes},
+       {OperandAccess::kRead, rows * sizeof(Example)},
+       {OperandAccess::kReadWrite, sizeof(Times)}},
+      platform == "cuda" ? purlin::LaunchDimensions::Linear(kFeatures, kFeaturesPerBlock) : purlin::LaunchDimensions(),
+      static_cast<std::uint32_t>(rows));
 }
 
-purlin::StatusOr<purlin::KernelLaunch> UpdateKernel(const KernelDevice& on, std::size_t devices, std::size_t rows) {
-  const std::vector<KernelOperand> operands = {{OperandAccess::kReadWrite, kWeightBytes},
-                                               {OperandAccess::kReadWrite, kWeightBytes},
-                                               {OperandAccess::kRead, devices * kWeightBytes}};
-  return Bind(on, "digits_update", HostUpdate, operands, purlin::LaunchDimensions::Linear(kWeights, kWeightsPerBlock),
-              static_cast<std::uint32_t>(devices), StepScale(rows), kMomentum);
+purlin::StatusOr<StepKernel> UpdateKernel(const std::string& platform, std::size_t devices, std::size_t rows) {
+  return Make(platform, "digits_update",
+              {{OperandAccess::kReadWrite, kWeightBytes},
+               {OperandAccess::kReadWrite, kWeightBytes},
+               {OperandAccess::kRead, devices * kWeightBytes}},
+              purlin::LaunchDimensions::Linear(kWeights, kWeightsPerBlock), static_cast<std::uint32_t>(devices),
+              StepScale(rows), kMomentum);
+}
+
+purlin::StatusOr<purlin::KernelLaunch> Load(const purlin::Device& device, const purlin::StatusOr<StepKernel>& kernel) {
+  if (!kernel.ok()) return kernel.status();
+  const purlin::StatusOr<purlin::LoadedKernel> loaded = purlin::LoadedKernel::Load(device, kernel->spec);
+  if (!loaded.ok()) return loaded.status();
+  return loaded->Bind(kernel->dimensions, kernel->operands);
+}
+
+purlin::Status AddTo(purlin::ProgramBuilder& builder, const purlin::StatusOr<StepKernel>& kernel,
+                     purlin::Span<const purlin::Slice> slices) {
+  if (!kernel.ok()) return kernel.status();
+  const auto& [spec, operands, dimensions] = *kernel;
+  std::vector<purlin::Operand> of_command;
+  for (std::size_t i = 0; i < operands.size(); ++i) of_command.push_back({slices[i], operands[i].access});
+  const auto& [x, y, z] = dimensions.grid;
+  if (IsCuda(spec)) {
+    const auto& [block_x, block_y, block_z] = dimensions.block;
+    const purlin::StatusOr<purlin::Kernel> of_device = purlin::Kernel::OfDevice(spec, {block_x, block_y, block_z});
+    if (!of_device.ok()) return of_device.status();
+    builder.AddKernel(*of_device, of_command, {x, y, z});
+    return purlin::OkStatus();
+  }
+  // Functions of the host take the constants as operands.
+  for (std::size_t i = operands.size(); i < spec.arity; ++i) {
+    const purlin::Span<const std::byte> bytes = spec.packing->arguments[i].bytes;
+    of_command.push_back(purlin::Operand::Invariant(builder.AddConstant(bytes)));
+  }
+  const auto function = reinterpret_cast<purlin::KernelFunction>(spec.address);
+  builder.AddKernel(purlin::Kernel::Native(spec.kernel_name, function), of_command, {x, y, z});
+  return purlin::OkStatus();
 }
 
 }  // namespace digits

@@ -53,6 +53,12 @@ Scores ErrorsOf(const float* weights, const Features& features, std::int32_t lab
   return scores;
 }
 
+void AddProducts(const Features& features, const float* errors, float* gradient) {
+  for (std::size_t i = 0; i < kFeatures; ++i) {
+    for (std::size_t c = 0; c < kClasses; ++c) gradient[i * kClasses + c] += features[i] * errors[c];
+  }
+}
+
 }  // namespace
 
 void ComputeErrors(const float* weights, const Example& example, float* errors) {
@@ -60,14 +66,10 @@ void ComputeErrors(const float* weights, const Example& example, float* errors) 
   std::copy(scores.begin(), scores.end(), errors);
 }
 
-void SumGradient(const float* errors, const Example* examples, std::size_t rows, std::size_t begin, std::size_t end,
-                 float* gradient) {
-  std::fill(gradient + begin, gradient + end, 0.0F);
+void SumGradient(const float* errors, const Example* examples, std::size_t rows, float* gradient) {
+  std::fill_n(gradient, kWeights, 0.0F);
   for (std::size_t row = 0; row < rows; ++row) {
-    const Features features = ComputeFeatures(examples[row].pixels);
-    for (std::size_t i = begin; i < end; ++i) {
-      gradient[i] += features[i / kClasses] * errors[row * kClasses + i % kClasses];
-    }
+    AddProducts(ComputeFeatures(examples[row].pixels), errors + row * kClasses, gradient);
   }
 }
 
@@ -75,10 +77,7 @@ void ComputeGradient(const float* weights, const Example* examples, std::size_t 
   std::fill_n(gradient, kWeights, 0.0F);
   for (const Example* example = examples; example != examples + rows; ++example) {
     const Features features = ComputeFeatures(example->pixels);
-    const Scores error = ErrorsOf(weights, features, example->label);
-    for (std::size_t i = 0; i < kFeatures; ++i) {
-      for (std::size_t c = 0; c < kClasses; ++c) gradient[i * kClasses + c] += features[i] * error[c];
-    }
+    AddProducts(features, ErrorsOf(weights, features, example->label).data(), gradient);
   }
 }
 

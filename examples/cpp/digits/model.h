@@ -32,9 +32,8 @@ void ComputeGradient(const float* weights, const Example* examples, std::size_t 
 
 /// The same in two parts: errors[0 .. kClasses) = the probabilities of the example's classes, less one at the label,
 void ComputeErrors(const float* weights, const Example& example, float* errors);
-/// and the sums, over the features of `rows` examples times their errors, for the weights begin .. end.
-void SumGradient(const float* errors, const Example* examples, std::size_t rows, std::size_t begin, std::size_t end,
-                 float* gradient);
+/// and the sums, over the features of `rows` examples times their errors.
+void SumGradient(const float* errors, const Example* examples, std::size_t rows, float* gradient);
 
 constexpr float kMomentum = 0.9F;
 /// What a gradient that is a sum over `rows` examples is multiplied by.

@@ -113,7 +113,7 @@ std::string Usage() {
       "  --workers N   threads, 1..%d (default: what the machine allows)\n"
       "  --platform P  whose devices: host, sim, cuda; there gradients and updates are kernels (default %s)\n"
       "  --kernels     kernels also on the host; the result is the same\n"
-      "  --program     the gradient as a program of Purlin's, run by one call; the result is the same\n"
+      "  --program     the kernels of the gradient as a program of Purlin's, run by one call; the result is the same\n"
       "  --trace FILE  write what ran when, for ui.perfetto.dev or chrome://tracing\n"
       "  --data FILE   lines of 64 pixels 0..16 and a label 0..9, separated by commas\n"
       "                (default %s)\n"

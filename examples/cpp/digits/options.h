@@ -23,7 +23,7 @@ struct Options {
   std::string platform = "host";
   /// Whether gradients and updates are kernels of the devices also on the host, where they are tasks.
   bool kernels = false;
-  /// Whether the gradients are computed by programs, instead of tasks.
+  /// Whether those kernels of gradients are programs.
   bool program = false;
   bool help = false;
 };

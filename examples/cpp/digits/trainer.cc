@@ -24,12 +24,10 @@ purlin::StatusOr<std::unique_ptr<Trainer>> Trainer::Create(const purlin::Client&
     return purlin::InvalidArgumentError(
         Format("%zu devices cannot share %zu training images: each needs one", devices, dataset.training.size()));
   }
-  const bool by_kernels = options.kernels || options.platform != "host";
-  if (by_kernels && options.program) {
-    return purlin::InvalidArgumentError(
-        "--program is a program of functions of the host: it goes with --platform host, and not with --kernels");
+  if (options.kernels || options.program || options.platform != "host") {
+    return KernelTrainer::Create(client, dataset, options.program);
   }
-  return by_kernels ? KernelTrainer::Create(client, dataset) : HostTrainer::Create(client, dataset, options.program);
+  return HostTrainer::Create(client, dataset);
 }
 
 purlin::Status Trainer::Train(int steps, const std::function<void(int)>& on_step) {

@@ -26,8 +26,7 @@ namespace digits {
 class Trainer {
  public:
   /// Allocates on all devices of `client` and begins to upload; `dataset` must live as long as the trainer.
-  /// kInvalidArgument: more devices than training images; --program where memory is not the host's. Errors of
-  /// allocations, kernels and programs as they are.
+  /// kInvalidArgument: more devices than training images. Errors of allocations, kernels and programs as they are.
   static purlin::StatusOr<std::unique_ptr<Trainer>> Create(const purlin::Client& client, const Dataset& dataset,
                                                            const Options& options);
 

@@ -44,6 +44,7 @@ pub mod host_buffer;
 pub mod host_memory_allocator;
 pub mod host_shards;
 pub mod kernel;
+pub mod kernel_symbol;
 pub mod layout;
 pub mod loaded_kernel;
 pub mod memory_hook;

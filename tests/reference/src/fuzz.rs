@@ -170,8 +170,8 @@ impl Fuzz<'_> {
     }
 }
 
-    // Half of them in the first memory, by a program that is the device's where that has kernels of its own.
-/// runs several times.
+/// A sequence: of any bytes, or of a few of them again and again, so that the same slots meet. In every fourth a
+/// program runs several times.
 fn sequence(random: &mut Random) -> Vec<u8> {
     let count = 20 + random.below(140) as usize;
     let mut bytes = random.bytes(count * OP_BYTES);
@@ -198,7 +198,7 @@ fn run_again(random: &mut Random, sequence: &mut [u8]) {
     while places.len() > 8 {
         places.remove(random.below(places.len() as u64) as usize);
     }
-    // Half of them in the first memory, by a program that is the device's where it has kernels of its own.
+    // Half of them in the first memory, by a program that is the device's where that has kernels of its own.
     let of_device = random.below(2) == 0;
     let families: Vec<u8> = (0..).zip(FAMILIES).filter(|(_, family)| family.is_of_device).map(|(at, _)| at).collect();
     for (verb, place) in verbs.zip(places) {
