@@ -51,8 +51,8 @@ struct Ledger {
       // The process's own, which goes a second after the last timer; no name: it has gone meanwhile.
       if (!name.empty() && name != "purlin-timers") ledger.threads[number] = name;
     });
-    if (on_a_gpu) return ledger;
     ledger.of_driver = OfFakeDriver();
+    if (on_a_gpu) return ledger;
     ForEach("/proc/self/fd", [&ledger](const std::string& number, const std::string& path) {
       char target[256];
       const ssize_t length = readlink(path.c_str(), target, sizeof(target));

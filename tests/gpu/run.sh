@@ -75,6 +75,27 @@ demo() {
     END { print ok ? "[       OK ] Demo.Learns" : "[  FAILED  ] Demo.Reaches" least "Percent (0 ms)"; exit !ok }' demo.out
 }
 
+# Compares what the library does with the reference model, from Rust and from C++, by one thread and by two. The fake
+# driver's reports end the C++ program.
+fuzz() {
+  local operations=10000 wrong=0
+  [[ -z $is_fake ]] || operations=1000
+  part() {
+    local name=$1
+    if ./reference --backend cuda --corpus corpus --operations "$operations" "${@:2}"; then
+      echo "[       OK ] Fuzz.$name"
+    else
+      echo "[  FAILED  ] Fuzz.$name (0 ms)" && wrong=1
+    fi
+  }
+  part Rust
+  part RustByTwoThreads --threads 2
+  export PURLIN_FAKECUDA_ON_REPORT=abort
+  part Cpp --cpp ./reference_subject
+  part CppByTwoThreads --cpp ./reference_subject --threads 2
+  return "$wrong"
+}
+
 # What is there, each part by whatever knows it; none of them changes anything.
 machine() {
   ask() { echo "---- $*" && timeout 20 "$@" 2>&1; }
@@ -126,21 +147,22 @@ of_rust() {
     --target-dir-remap target --workspace-remap workspace --config-file nextest.toml --filterset "$(<"filter-$1")" \
     --no-fail-fast --status-level all --final-status-level fail --color never --test-threads "$jobs"
 }
-of_rust rust 250
+of_rust rust 240
 # What the fake driver takes for the behaviour of a real one.
-of_rust driver 50
-step cpp 50 ./cuda_test --gtest_filter=-NvrtcTest.*
-step measure 90 ./measure ${is_fake:+--quick} --tsv "$results/measure.tsv"
+of_rust driver 40
+step cpp 50 ./cuda_test --gtest_filter="$(<filter-cpp)"
+step measure 80 ./measure ${is_fake:+--quick} --tsv "$results/measure.tsv"
 [[ -n $is_fake ]] || sed -n '/^operation  /,$p' "$results/measure.log" | tee -a "$results/summary.txt"
-export -f demo
+export -f demo fuzz
 export is_fake
-# Without a log in the end: summary.txt has all that it prints.
-of_demo() {
-  step demo "$1" bash -c demo
-  sed '/^\[/d; s/^/  /' "$results/demo.log" | tee -a "$results/summary.txt"
-  rm "$results/demo.log"
+# told NAME SECONDS: without a log in the end, because summary.txt has all that it prints.
+told() {
+  step "$1" "$2" bash -c "$1"
+  sed '/^\[/d; s/^/  /' "$results/$1.log" | tee -a "$results/summary.txt"
+  rm "$results/$1.log"
 }
-of_demo "${is_fake:+1}30"
+told demo "${is_fake:+1}30"
+told fuzz "${is_fake:+1}40"
 # What neighbours' operations cost is no column of the table.
 for neighbour in torch jax_plugins.xla_cuda12; do
   why='python3 has none'
@@ -152,7 +174,7 @@ sanitizer=$(PATH=$PATH:/usr/local/cuda/bin command -v compute-sanitizer)
 if [[ -z $sanitizer || -n $is_fake ]]; then
   skip compute-sanitizer "$([[ -n $is_fake ]] && echo "the driver is not NVIDIA's" || echo 'it is not there')"
 else
-  step compute-sanitizer 100 "$sanitizer" --report-api-errors no --error-exitcode 9 ./cuda_test --gtest_filter=-NvrtcTest.*
+  step compute-sanitizer 100 "$sanitizer" --report-api-errors no --error-exitcode 9 ./cuda_test --gtest_filter="$(<filter-cpp)"
 fi
 say "gpu: $devices device$([[ $devices == 1 ]] || echo s) $what"
 say "$passed passed, $failed failed, $skipped skipped"

@@ -16,9 +16,7 @@ fn waiters_run_on_no_thread_of_a_gpu() {
     process::run("waiters_run_on_no_thread_of_a_gpu", &Options::default(), || {
         const ROUNDS: usize = 32;
         let driver = Driver::open();
-        if driver.control.is_fake() {
-            driver.control.set_delays(1, 200);
-        }
+        driver.control.set_delays(1, 200);
         add_books(|| Driver::open().left());
         let before = Ledger::now();
         // All that there are.

@@ -446,6 +446,8 @@ class World {
     options.device_count = 2;
     options.worker_count = 2;
     options.platform = platform;
+    // A machine may have fewer GPUs than the fake driver.
+    options.virtual_devices = platform == "cuda" && std::getenv("PURLIN_GPU_DEVICES") != nullptr;
     auto client = purlin::Client::Create(options);
     if (!client.ok()) {
       std::cout << client.status() << std::endl;

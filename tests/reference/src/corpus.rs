@@ -69,6 +69,12 @@ impl Corpus {
         Self { folder: Path::new(env!("CARGO_MANIFEST_DIR")).join("corpus") }
     }
 
+    /// That folder, which need not be there.
+    #[must_use]
+    pub fn at(folder: PathBuf) -> Self {
+        Self { folder }
+    }
+
     /// All sequences, by name.
     ///
     /// # Errors

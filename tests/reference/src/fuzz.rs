@@ -112,6 +112,8 @@ pub struct Fuzz<'a> {
     pub operations: u64,
     /// Keep what meets something new.
     pub grow: bool,
+    /// Where what is kept was and will be.
+    pub corpus: &'a Corpus,
 }
 
 impl fmt::Debug for Fuzz<'_> {
@@ -126,10 +128,9 @@ impl Fuzz<'_> {
     /// # Errors
     /// The first difference, made small.
     pub fn run(&mut self) -> Result<Report, Box<Difference>> {
-        let corpus = Corpus::here();
         let mut total = Report::default();
         let mut random = Random::new(self.seed);
-        let files = corpus.load().unwrap_or_default();
+        let files = self.corpus.load().unwrap_or_default();
         let mut kept = files.into_iter();
         while total.operations < self.operations {
             let from_corpus = kept.next();
@@ -144,7 +145,7 @@ impl Fuzz<'_> {
                 return Err(self.small(backend, &bytes));
             }
             if new && self.grow && is_new_sequence {
-                let _ = corpus.keep("met-", &bytes);
+                let _ = self.corpus.keep("met-", &bytes);
             }
         }
         Ok(total)

@@ -1,12 +1,12 @@
 //! Compares the library with the model for a while.
 //!
 //! ```text
-//! purlin-reference [--operations N] [--threads 1|2] [--backend host|sim|cuda] [--seed N] [--cpp PROGRAM] [--least N] [--grow] [--list]
+//! purlin-reference [--operations N] [--threads 1|2] [--backend host|sim|cuda] [--seed N] [--cpp PROGRAM] [--least N] [--grow] [--list] [--corpus FOLDER]
 //! ```
 //!
 //! Ends with a line that says what was done, and code 0; or with the difference, made small and kept in the corpus, and
 //! code 1. `--least` is how many different pairs of operation and outcome must have been met; `--grow` keeps sequences
-//! that meet new ones, `--list` prints them all.
+//! that meet new ones, `--list` prints them all. `--corpus` names another folder than that beside the sources.
 
 use std::path::Path;
 use std::process::ExitCode;
@@ -22,11 +22,12 @@ struct Options {
     least: usize,
     grow: bool,
     list: bool,
+    corpus: Corpus,
 }
 
 fn options() -> Result<Options, String> {
     let (mut operations, mut threads, mut backend, mut seed) = (50_000, 1, Backend::Host, 1);
-    let (mut cpp, mut least, mut grow, mut list) = (None, 0, false, false);
+    let (mut cpp, mut least, mut grow, mut list, mut corpus) = (None, 0, false, false, Corpus::here());
     let mut words = std::env::args().skip(1);
     while let Some(word) = words.next() {
         let mut value = || words.next().ok_or(format!("{word} needs a value"));
@@ -43,10 +44,11 @@ fn options() -> Result<Options, String> {
             "--least" => least = number(value()?)? as usize,
             "--grow" => grow = true,
             "--list" => list = true,
+            "--corpus" => corpus = Corpus::at(value()?.into()),
             _ => return Err(format!("'{word}' is not understood; see tests/reference/src/main.rs")),
         }
     }
-    Ok(Options { operations, threads, backend, seed, cpp, least, grow, list })
+    Ok(Options { operations, threads, backend, seed, cpp, least, grow, list, corpus })
 }
 
 fn run(options: &Options) -> Result<String, String> {
@@ -64,8 +66,8 @@ fn run(options: &Options) -> Result<String, String> {
     let (report, unclear) = if options.threads == 2 {
         PairFuzz { subject, backend, seed, operations, wrong: None }.run()?
     } else {
-        let run = Fuzz { subject, backend, seed, operations, grow }.run();
-        let report = run.map_err(|difference| match Corpus::here().keep("differed-", &difference.bytes) {
+        let run = Fuzz { subject, backend, seed, operations, grow, corpus: &options.corpus }.run();
+        let report = run.map_err(|difference| match options.corpus.keep("differed-", &difference.bytes) {
             Ok(path) => format!("{difference}\nkept as {}", path.display()),
             Err(error) => format!("{difference}\nnot kept: {error}"),
         })?;

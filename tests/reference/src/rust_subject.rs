@@ -22,7 +22,7 @@ use purlin_device::{
     AllocOptions, Buffer, BufferPromise, Client, ClientOptions, DonationHold, ExternalReference, FromHostOptions,
     HostBufferSemantics, MemorySpace, RawBuffer, UsageHold,
 };
-use purlin_fakecuda::{Driver, Options};
+use purlin_fakecuda::{Driver, Options, on_a_gpu};
 use purlin_host::HostBackend;
 use purlin_program::{ExecuteOptions, LoadedExecutable};
 use purlin_sim::{SimBackend, SimDriver, SimOptions};
@@ -55,7 +55,7 @@ impl fmt::Debug for RustSubject {
 struct Real {
     client: Arc<Client>,
     driver: Option<SimDriver>,
-    fake: Option<Driver>,
+    cuda: Option<Driver>,
     spaces: Vec<MemorySpace>,
     buffers: Slots<Buffer>,
     promises: Slots<Arc<EventPromise>>,
@@ -211,11 +211,15 @@ fn emptied<T>(slot: &Mutex<Option<T>>) -> String {
     }
 }
 
-/// The fake driver, with the devices of a client.
-fn fake_driver() -> Driver {
+/// The driver; if it is the fake one, with the devices of a client.
+fn driver_of_cuda() -> Driver {
     static IS_TOLD: Once = Once::new();
     let driver = Driver::open();
     IS_TOLD.call_once(|| {
+        // What it has is then as the machine says.
+        if on_a_gpu() {
+            return;
+        }
         let options = Options { devices: DEVICES, ..Options::default() };
         assert!(driver.control.configure(&options), "something has called the driver before");
     });
@@ -225,7 +229,7 @@ fn fake_driver() -> Driver {
 impl Real {
     fn new(backend: Backend) -> Self {
         let options = ClientOptions { device_count: DEVICES, worker_count: 2, ..ClientOptions::default() };
-        let (client, driver, fake) = match backend {
+        let (client, driver, cuda) = match backend {
             Backend::Host => (Client::new(&options, Arc::new(HostBackend::new())), None, None),
             Backend::Sim(seed) => {
                 let simulated = SimOptions { seed, fail_on_report: true, ..SimOptions::default() };
@@ -233,9 +237,9 @@ impl Real {
                 (Client::new(&options, Arc::new(backend)), Some(driver), None)
             }
             Backend::Cuda(_) => {
-                let fake = fake_driver();
-                let backend = CudaBackend::new().expect("the fake driver is there");
-                (Client::new(&options, Arc::new(backend)), None, Some(fake))
+                let cuda = driver_of_cuda();
+                let backend = CudaBackend::new().expect("the driver is there").with_virtual_devices(on_a_gpu());
+                (Client::new(&options, Arc::new(backend)), None, Some(cuda))
             }
         };
         let client = client.expect("a client");
@@ -243,7 +247,7 @@ impl Real {
         Self {
             client,
             driver,
-            fake,
+            cuda,
             spaces,
             buffers: empty(Arg::Buffer),
             promises: empty(Arg::Promise),
@@ -734,9 +738,9 @@ impl Subject for RustSubject {
         if !can_stay {
             self.world = Real::new(backend);
         }
-        if let (Backend::Cuda(seed), Some(fake)) = (backend, &self.world.fake) {
-            fake.control.set_delays(seed, MOST_DELAY_US);
-            fake.control.clear_reports();
+        if let (Backend::Cuda(seed), Some(cuda)) = (backend, &self.world.cuda) {
+            cuda.control.set_delays(seed, MOST_DELAY_US);
+            _ = cuda.control.take_reports();
         }
         self.backend = backend;
     }
@@ -755,8 +759,8 @@ impl Subject for RustSubject {
                 driver.run_until_idle();
             }
             let seen = self.world.look();
-            if let Some(fake) = self.world.fake.as_ref().filter(|fake| fake.control.report_count() > 0) {
-                return Err(format!("{seen}, and the detector says: {}", fake.control.reports().join("; ")));
+            if let Some(cuda) = self.world.cuda.as_ref().filter(|cuda| cuda.control.report_count() > 0) {
+                return Err(format!("{seen}, and the detector says: {}", cuda.control.reports().join("; ")));
             }
             if let Some(index) = wanted.iter().position(|wanted| *wanted == seen) {
                 return Ok(index);

@@ -13,8 +13,8 @@ pub enum Backend {
     Host,
     /// Simulated streams in the order that a seed decides, which fail a copy that lacks a wait.
     Sim(u64),
-    /// CUDA on the fake driver, whose operations begin later by what a seed decides, and whose detector reports a
-    /// missing wait.
+    /// CUDA: on the fake driver, whose operations begin later by what a seed decides, and whose detector reports a
+    /// missing wait; where `scripts/gpu` says so, on the machine's GPUs.
     Cuda(u64),
 }
 

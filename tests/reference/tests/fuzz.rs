@@ -14,7 +14,7 @@ const SHORT_PATIENCE: Duration = Duration::from_millis(50);
 
 fn fuzz(backend: Backend, seed: u64, operations: u64, least: usize) {
     let mut subject = RustSubject::new();
-    let report = Fuzz { subject: &mut subject, backend, seed, operations, grow: false }.run();
+    let report = Fuzz { subject: &mut subject, backend, seed, operations, grow: false, corpus: &Corpus::here() }.run();
     let report = report.unwrap_or_else(|difference| panic!("{difference}"));
     println!("{backend}: {report}");
     assert!(report.coverage.len() >= least, "the sequences met too little: {report}");
@@ -69,7 +69,9 @@ fn the_fuzz_notices_waits_between_streams_that_are_lost() {
         subject.begin(backend);
         Driver::open().control.ignore_waits("all");
         let difference =
-            Fuzz { subject: &mut subject, backend, seed: 4, operations: 40_000, grow: false }.run().unwrap_err();
+            Fuzz { subject: &mut subject, backend, seed: 4, operations: 40_000, grow: false, corpus: &Corpus::here() }
+                .run()
+                .unwrap_err();
         println!("{difference}");
         assert!(difference.answer.contains("the detector says"), "{difference}");
         // It was to say so.

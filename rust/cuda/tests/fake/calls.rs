@@ -38,8 +38,21 @@ fn warm(session: &Session) {
     quiet(session);
 }
 
-/// Waits until the poller has nothing to ask: an event is ready after the poller has asked for the last time.
+/// Nothing but these was called since the last reset, each so often: as [`Session::called`], with what is made current
+/// and asked left out.
+#[track_caller]
+pub(crate) fn are_counted(session: &Session, expected: &[(&'static str, u64)]) {
+    if session.driver.control.is_fake() {
+        assert_eq!(session.calls(&BUT), counted(expected));
+    }
+}
+
+/// Waits until the poller has nothing to ask: an event is ready after the poller has asked for the last time. Only the
+/// fake driver tells.
 pub(crate) fn quiet(session: &Session) {
+    if !session.driver.control.is_fake() {
+        return;
+    }
     let mut before = session.calls(&[]);
     until(
         || "the driver is called all the time".to_owned(),

@@ -1,5 +1,6 @@
 //! What a GPU says of itself, and what it leaves out where the driver or NVML does not say.
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::process::Command;
 use std::{env, fs};
@@ -7,6 +8,7 @@ use std::{env, fs};
 use purlin::backend::AttributeValue;
 use purlin_fakecuda::{Nvml, Options, find, links, process};
 
+use crate::stranger::Stranger;
 use crate::support::*;
 
 /// Name and value of each attribute of the first device of a new client.
@@ -58,6 +60,36 @@ fn a_gpu_says_what_it_is_and_how_much_it_has() {
             };
             for device in [0, 1] {
                 assert_eq!(said(device), expected(device as u32));
+            }
+        });
+    });
+}
+
+/// Whichever GPUs there are: what each says belongs together, and is its own.
+#[test]
+fn every_gpu_says_which_it_is_and_what_its_driver_says_of_its_memory() {
+    let name = "facts::every_gpu_says_which_it_is_and_what_its_driver_says_of_its_memory";
+    process::run(name, &Options::default(), || {
+        let count = gpus();
+        Session::with(count, |session| {
+            let fact = |device: usize, name: &str| {
+                let attributes = session.client.devices()[device].attributes().to_vec();
+                let found = attributes.into_iter().find(|fact| fact.name == name);
+                found.unwrap_or_else(|| panic!("GPU {device} says no {name}")).value.to_string()
+            };
+            let number = |device, name: &str| fact(device, name).parse::<usize>().unwrap();
+            for (name, length) in [("uuid", 40), ("pci_bus_id", 12)] {
+                let all: BTreeSet<String> = (0..count).map(|device| fact(device, name)).collect();
+                assert!(all.len() == count && all.iter().all(|one| one.len() == length), "{name} of each: {all:?}");
+            }
+            for device in 0..count {
+                let (free, all) = (Stranger::on(device as i32).free_bytes(), number(device, "device_memory_bytes"));
+                assert!(free > 0 && free <= all, "{free} of {all} bytes of GPU {device} are free");
+                let [unasked, asked, in_core] =
+                    ["block", "block_optin", "core"].map(|of| number(device, &format!("shared_memory_per_{of}")));
+                assert!(unasked <= asked && asked <= in_core, "shared memory: {unasked}, {asked}, {in_core}");
+                assert_eq!([number(device, "threads_per_warp"), number(device, "threads_per_block_limit")], [32, 1024]);
+                assert!(number(device, "core_count") > 0);
             }
         });
     });

@@ -10,7 +10,7 @@ use purlin::{Buffer, Client, DType, Error, LaunchOptions, Shape, StatusCode};
 use purlin_fakecuda::{Options, process};
 use std::sync::Arc;
 
-use crate::calls::{BUT, counted, quiet};
+use crate::calls::{BUT, are_counted, quiet};
 use crate::launches::spec;
 use crate::programs::load;
 use crate::support::*;
@@ -145,7 +145,7 @@ fn nobody_waits_while_a_loop_goes_on_and_what_comes_behind_it_does() {
             // By events alone: a copy of each result, and more work in the memory that the runs had.
             let copies: Vec<_> =
                 runs.iter().map(|run| run.outputs[0].copy_to_device(&session.client.devices()[0]).unwrap()).collect();
-            assert!(runs.iter().all(|run| !run.done.is_ready()));
+            held.keeps(runs.iter().map(|run| &run.done));
             drop(argument);
             drop(held);
             for copy in copies {
@@ -415,7 +415,7 @@ fn what_chooses_is_memory_of_the_gpu_that_is_there() {
             let done = unsafe { device.launch(Arc::clone(&steps), &ranges, &LaunchOptions::default()) };
             outcome(&done.unwrap()).unwrap();
             // A choice of nothing, and the end behind it.
-            assert_eq!(session.calls(&BUT), counted(&[("cuMemcpyDtoHAsync_v2", 1), ("cuEventRecord", 2)]));
+            are_counted(session, &[("cuMemcpyDtoHAsync_v2", 1), ("cuEventRecord", 2)]);
         });
     });
 }

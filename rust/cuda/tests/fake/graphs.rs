@@ -84,15 +84,18 @@ fn other_addresses_update_a_graph_until_they_change_too_often() {
         Session::with(1, |session| {
             let list = twenty();
             let blocks = [session.block(0, "device", BYTES), session.block(0, "device", BYTES)];
-            let calls = |name| session.driver.control.calls(name);
             session.driver.control.reset_calls();
             // Twice each: a change for two launches is worth it.
             (0..24).for_each(|at| launch_and_look(session, &list, &blocks[at / 2 % 2]));
-            assert_eq!((calls("cuGraphInstantiateWithFlags"), calls("cuGraphExecUpdate_v2")), (1, 11));
+            session
+                .called(&[("cuGraphInstantiateWithFlags", 1), ("cuGraphExecUpdate_v2", 11)], "two graphs' addresses");
             // Each another one: not any more.
             (0..40).for_each(|at| launch_and_look(session, &list, &blocks[at % 2]));
-            assert!(calls("cuGraphExecUpdate_v2") < 35, "{}", calls("cuGraphExecUpdate_v2"));
-            assert!(calls("cuMemsetD32Async") > 0);
+            if session.driver.control.is_fake() {
+                let [updates, fills] =
+                    ["cuGraphExecUpdate_v2", "cuMemsetD32Async"].map(|name| session.driver.control.calls(name));
+                assert!(updates < 35 && fills > 0, "{updates} updates, {fills} fills");
+            }
         });
     });
 }

@@ -32,26 +32,30 @@ struct Page([u8; BYTES]);
 fn what_is_no_memory_of_the_gpu_is_refused_with_what_it_is() {
     process::run("imports::what_is_no_memory_of_the_gpu_is_refused_with_what_it_is", &two(), || {
         Session::with(2, |session| {
-            let strangers = [Stranger::on(0), Stranger::on(1)];
-            let [here, there] = strangers.each_ref().map(|stranger| stranger.allocate(BYTES));
-            let (pinned, mut page) = (strangers[0].allocate_host(BYTES), Box::new(Page([0; BYTES])));
+            let stranger = Stranger::on(0);
+            let here = stranger.allocate(BYTES);
+            let (pinned, mut page) = (stranger.allocate_host(BYTES), Box::new(Page([0; BYTES])));
             let device = (0, "device");
             let unknown = "memory that CUDA's driver does not know: the host's, or freed";
             for (address, words) in [
                 (page.0.as_mut_ptr(), unknown),
                 (pinned, "page-locked memory of the host"),
-                (there, "memory of GPU 1"),
                 (std::ptr::null_mut(), "not null"),
                 (std::ptr::without_provenance_mut(0x1000), unknown),
             ] {
                 is_refused(session, device, address, 64, &[words]);
             }
-            is_refused(session, (1, "device"), here, 64, &["memory of GPU 0", "of GPU 1"]);
             is_refused(session, device, here, BYTES + 1, &["the last is", unknown]);
-            strangers[0].free(here);
+            if gpus() > 1 {
+                let other = Stranger::on(1);
+                let there = other.allocate(BYTES);
+                is_refused(session, device, there, 64, &["memory of GPU 1"]);
+                is_refused(session, (1, "device"), here, 64, &["memory of GPU 0", "of GPU 1"]);
+                other.free(there);
+            }
+            stranger.free(here);
             is_refused(session, device, here, 64, &["this is", unknown]);
-            strangers[1].free(there);
-            strangers[0].free_host(pinned);
+            stranger.free_host(pinned);
         });
     });
 }
@@ -60,7 +64,7 @@ fn what_is_no_memory_of_the_gpu_is_refused_with_what_it_is() {
 fn memory_of_a_gpu_is_refused_by_spaces_of_the_host() {
     process::run("imports::memory_of_a_gpu_is_refused_by_spaces_of_the_host", &two(), || {
         Session::with(2, |session| {
-            let strangers = [Stranger::on(0), Stranger::on(1)];
+            let strangers: Vec<_> = (0..gpus().min(2) as i32).map(Stranger::on).collect();
             let (pinned, mut page) = (strangers[0].allocate_host(BYTES), Box::new(Page([0; BYTES])));
             let of_client = session.block(0, "pinned_host", BYTES).host_pointer().unwrap().as_ptr();
             for (stranger, gpu) in strangers.iter().zip(["memory of GPU 0", "memory of GPU 1"]) {
@@ -123,7 +127,7 @@ fn an_owner_is_told_when_the_gpu_has_left_its_memory() {
             let across = copy(&buffer, &there, std::slice::from_ref(&up));
             let down = copy(&there, &back, std::slice::from_ref(&across));
             drop(buffer);
-            assert_eq!(told.count(), 0, "the GPU has not begun");
+            assert!(told.count() == 0 || !session.driver.control.is_fake(), "the GPU has not begun");
             drop(held);
             for event in [&within, &across, &down] {
                 outcome(event).unwrap();
@@ -178,7 +182,7 @@ fn a_child_of_fork_imports_no_memory_of_a_gpu() {
                 session.driver.control.reset_calls();
                 let error = import(session, (0, "device"), address, BYTES, &told).unwrap_err();
                 assert_eq!(error.code(), StatusCode::FailedPrecondition, "{error}");
-                assert!(session.calls(&[]).is_empty());
+                session.called(&[("cuPointerGetAttributes", 0), ("cuCtxSetCurrent", 0)], "a child");
             });
             stranger.free(address);
         });

@@ -266,8 +266,8 @@ fn dimensions_beyond_the_device_are_refused_with_its_limits() {
                 kernel.bind(LaunchDimensions { grid, block, shared_memory_bytes }, &operands).map(drop)
             };
             let why = |grid, block, bytes| bind(grid, block, bytes).unwrap_err().message().to_owned();
-            // More than a device gives unasked, up to all that it has.
-            bind([1; 3], [1; 3], 100 << 10).unwrap();
+            // More than a device gives unasked, up to all that it has, which is 64 KiB at least.
+            bind([1; 3], [1; 3], 60 << 10).unwrap();
             assert!(why([0, 1, 1], [1; 3], 0).contains("0 blocks in x, and 1 to 2147483647 are possible"));
             assert!(why([1, 70000, 1], [1; 3], 0).contains("70000 blocks in y, and 1 to 65535 are possible"));
             assert!(why([1; 3], [1, 1, 65], 0).contains("65 threads in z, and 1 to 64 are possible"));
@@ -294,7 +294,9 @@ fn launches_on_the_wrong_memory_or_device_are_refused() {
                 error.message().to_owned()
             };
             let (block, short) = (session.block(0, "device", 64), session.block(0, "device", 63));
-            assert!(why(1, Access::Write, &block).contains("'fill_32' is loaded on GPU 0, and not on GPU 1"));
+            if gpus() > 1 {
+                assert!(why(1, Access::Write, &block).contains("'fill_32' is loaded on GPU 0, and not on GPU 1"));
+            }
             assert!(why(0, Access::Write, &short).contains("64 bytes of range 0 are launched with 63"));
             assert!(why(0, Access::Read, &block).contains("write range 0 are launched with one that is only read"));
             let text = why(0, Access::Write, &session.block(0, "unpinned_host", 64));

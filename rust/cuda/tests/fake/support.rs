@@ -1,6 +1,6 @@
 //! A client on the fake driver, its memory, and what must be left when it is gone.
 
-#![allow(unsafe_code, reason = "copies are made by address, and processes by fork")]
+#![allow(unsafe_code, reason = "copies are made by address, processes by fork, and the driver is asked")]
 
 use std::collections::BTreeMap;
 use std::io::{Read, Write};
@@ -64,11 +64,29 @@ impl Session {
         driver
     }
 
+    /// Each of these was called so often since the last reset. Only the fake driver counts.
+    #[track_caller]
+    pub(crate) fn called(&self, expected: &[(&str, u64)], what: &str) {
+        if self.driver.control.is_fake() {
+            let found: Vec<_> = expected.iter().map(|(entry, _)| (*entry, self.driver.control.calls(entry))).collect();
+            assert_eq!(found, expected, "{what}");
+        }
+    }
+
     /// How often each entry point was called since the last reset, without those that `but` has.
     pub(crate) fn calls(&self, but: &[&str]) -> BTreeMap<&'static str, u64> {
         let names = Cuda::NAMES.iter().filter(|name| !but.contains(name));
         names.map(|name| (*name, self.driver.control.calls(name))).filter(|(_, calls)| *calls > 0).collect()
     }
+}
+
+/// How many GPUs there are.
+pub(crate) fn gpus() -> usize {
+    let (driver, mut count) = (Driver::open(), 0);
+    // SAFETY: the driver may be initialised again, and writes a number.
+    let codes = unsafe { [(driver.cuda.cuInit)(0), (driver.cuda.cuDeviceGetCount)(&mut count)] };
+    assert_eq!(codes, [0; 2]);
+    usize::try_from(count).unwrap()
 }
 
 pub(crate) fn block(client: &Client, device: usize, kind: &str, bytes: usize) -> Result<RawBuffer, Error> {
@@ -80,13 +98,22 @@ pub(crate) fn shut_down(client: &Client) -> Result<(), Error> {
     client.shutdown(ShutdownOptions { mode: ShutdownMode::Drain, timeout: Some(LIMIT) })
 }
 
-/// Nothing that the driver has begins, until this is dropped: also if a test fails meanwhile.
+/// Nothing that the driver has begins, until this is dropped: also if a test fails meanwhile. Only the fake driver
+/// holds its work; what others have may begin and be over at any time.
 pub(crate) struct Held<'a>(&'a Driver);
 
 impl<'a> Held<'a> {
     pub(crate) fn new(driver: &'a Driver) -> Self {
         driver.control.hold(true);
         Self(driver)
+    }
+
+    /// None of these is over, as long as this holds the driver's work.
+    #[track_caller]
+    pub(crate) fn keeps<'e>(&self, events: impl IntoIterator<Item = &'e Event>) {
+        if self.0.control.is_fake() {
+            assert!(events.into_iter().all(|event| !event.is_ready()), "something is over");
+        }
     }
 }
 

@@ -11,8 +11,8 @@ use crate::library::loaded;
 
 /// What the fake has besides the driver's entry points. Changes hold for the whole process, labels for the thread.
 ///
-/// NVIDIA's driver, which tests may meet on a GPU, has none of it: it reports nothing and its books are empty; all else
-/// panics.
+/// NVIDIA's driver, which tests may meet on a GPU, has none of it: it reports nothing, its books are empty, and what
+/// would delay or hold its work or count its calls anew does nothing; all else panics.
 #[derive(Clone, Copy, Debug)]
 pub struct Control {
     library: &'static Library,
@@ -107,7 +107,9 @@ impl Control {
 
     /// All counters are 0; faults count from there, too.
     pub fn reset_calls(&self) {
-        self.act("purlin_fakecuda_reset_calls");
+        if self.is_fake {
+            self.act("purlin_fakecuda_reset_calls");
+        }
     }
 
     /// Writes down from now on which threads call what, or does so no longer.
@@ -162,6 +164,9 @@ impl Control {
 
     /// Each operation begins up to so much later.
     pub fn set_delays(&self, seed: u64, most_us: u64) {
+        if !self.is_fake {
+            return;
+        }
         let function: unsafe extern "C" fn(u64, u64) = self.get("purlin_fakecuda_set_delays");
         // SAFETY: it takes two numbers.
         unsafe { function(seed, most_us) }
@@ -169,6 +174,9 @@ impl Control {
 
     /// While it is held, no operation begins.
     pub fn hold(&self, is_held: bool) {
+        if !self.is_fake {
+            return;
+        }
         let function: unsafe extern "C" fn(c_int) = self.get("purlin_fakecuda_hold");
         // SAFETY: it takes a number.
         unsafe { function(c_int::from(is_held)) }

@@ -5,7 +5,7 @@ use std::process::{self, Child, Command, Stdio};
 use std::time::{Duration, Instant};
 use std::{env, thread};
 
-use crate::{Control, Options};
+use crate::{Control, Options, on_a_gpu};
 
 /// Names the test that a process was started for.
 const CHILD: &str = "PURLIN_FAKECUDA_TEST";
@@ -30,15 +30,16 @@ pub fn limit() -> Duration {
     Duration::from_secs(seconds)
 }
 
-/// Runs `body` in a process of its own, whose fake driver is as the options say. `name` is the whole name of the
-/// calling test, as libtest has it. At its end the race detector must be silent: a test that expects reports takes
-/// them ([`Control::take_reports`](crate::Control::take_reports)).
+/// Runs `body` in a process of its own, whose fake driver is as the options say; on a GPU ([`on_a_gpu`]) the driver is
+/// as it is. `name` is the whole name of the calling test, as libtest has it. At its end the race detector must be
+/// silent: a test that expects reports takes them ([`Control::take_reports`](crate::Control::take_reports)).
 ///
 /// # Panics
 /// If the process fails, does not end, or has reports.
 #[track_caller]
 pub fn run(name: &str, options: &Options, body: impl FnOnce()) {
-    run_with(name, |command| _ = command.envs(options.variables()), body);
+    let variables = if on_a_gpu() { Vec::new() } else { options.variables() };
+    run_with(name, |command| _ = command.envs(variables), body);
 }
 
 /// As [`run`], in a process that `prepare` makes ready: its environment, say.

@@ -25,7 +25,7 @@ use purlin_device::{
     AllocOptions, AsyncHostToDeviceTransferManager, Buffer, Client, ClientOptions, RawBuffer, TransferSpec,
 };
 use purlin_host::HostBackend;
-use purlin_reference::{Backend, Fuzz, Random, RustSubject};
+use purlin_reference::{Backend, Corpus, Fuzz, Random, RustSubject};
 
 use feedback::Feedback;
 
@@ -193,7 +193,15 @@ fn play(stop: &AtomicBool, done: &AtomicU64) -> Result<(), String> {
         if stop.load(Ordering::Acquire) {
             break;
         }
-        let run = Fuzz { subject: &mut subject, backend: Backend::Host, seed, operations: 2_000, grow: false }.run();
+        let run = Fuzz {
+            subject: &mut subject,
+            backend: Backend::Host,
+            seed,
+            operations: 2_000,
+            grow: false,
+            corpus: &Corpus::here(),
+        }
+        .run();
         let report = run.map_err(|difference| difference.to_string())?;
         // Relaxed: a number to print.
         done.fetch_add(report.operations, Ordering::Relaxed);
