@@ -17,7 +17,8 @@ use crate::{Shared, Unit, copy, memory};
 pub(crate) struct InFlight {
     shared: Arc<Shared>,
     pub(crate) unit: Arc<Unit>,
-    key: usize,
+    /// By which it is known.
+    event: Event,
     /// Where it was asked for.
     place: SourceLocation,
     /// `None` once it is over.
@@ -75,7 +76,7 @@ impl InFlight {
 
     /// What is told when all of it is enqueued.
     pub(crate) fn enqueuing(&mut self) -> Enqueuing {
-        Enqueuing { shared: Arc::clone(&self.shared), key: self.key, promise: self.enqueued.take() }
+        Enqueuing { shared: Arc::clone(&self.shared), key: key(&self.event), promise: self.enqueued.take() }
     }
 
     /// It is over.
@@ -88,8 +89,14 @@ impl InFlight {
             }
             return self.end(behind.error().map_or(Ok(()), Err), ended_on);
         }
-        self.shared.orders.remove(self.key);
         let enqueued = self.enqueued.take();
+        if outcome.is_ok() && enqueued.is_none() {
+            // Its event comes later, on another thread. What is asked for until then must not wait for that: it would
+            // keep its memory, and what comes behind it, too.
+            self.shared.orders.over(key(&self.event));
+        } else {
+            self.shared.orders.remove(key(&self.event));
+        }
         let refused = outcome.as_ref().err().cloned();
         match ended_on {
             EndedOn::Poller => self.runner().run(move || self.complete(outcome)),
@@ -110,11 +117,17 @@ impl InFlight {
         if let Some(promise) = self.promise.take() {
             promise.complete(outcome);
         }
+        let (shared, key) = (Arc::clone(&self.shared), key(&self.event));
+        if self.event.is_ready() {
+            return shared.orders.remove(key);
+        }
+        // It comes after those that it waited for, of which one is on its way.
+        self.event.on_ready(move |_| shared.orders.remove(key));
     }
 
     /// What waits for it waits for its event alone, because its end is the host's.
     pub(crate) fn ends_on_host(&mut self) {
-        self.shared.orders.remove(self.key);
+        self.shared.orders.remove(key(&self.event));
         if let Some(enqueued) = self.enqueued.take() {
             enqueued.set_ready();
         }
@@ -134,7 +147,7 @@ fn touched(operation: &Operation) -> impl Iterator<Item = (Access, &DeviceRange)
 impl Drop for InFlight {
     fn drop(&mut self) {
         if let Some(promise) = self.promise.take() {
-            self.shared.orders.remove(self.key);
+            self.shared.orders.remove(key(&self.event));
             drop(self.pinned.take());
             // First its event, which has the error: those that wait until it is enqueued look there.
             drop(promise);
@@ -186,7 +199,12 @@ impl Waits {
     fn of(shared: &Shared, dependencies: &[Event]) -> Self {
         let (mut waits, several) = (Self::default(), shared.has_several_units());
         for dependency in dependencies.iter().filter(|dependency| dependency.state() != EventState::Ready) {
-            match shared.orders.find(dependency) {
+            let known = shared.orders.find(dependency);
+            if dependency.state() == EventState::Ready {
+                // It has happened meanwhile, and may not have been known any more.
+                continue;
+            }
+            match known {
                 Known::Order(Order::Enqueued(point)) => {
                     waits.points.push(point);
                     if several {
@@ -197,6 +215,7 @@ impl Waits {
                     waits.before.push(enqueued);
                     waits.held.push(dependency.clone());
                 }
+                Known::Order(Order::Over) => {}
                 Known::Join(parts) => waits.add_join(dependency, parts, several),
                 Known::Foreign => waits.before.push(dependency.clone()),
             }
@@ -208,7 +227,7 @@ impl Waits {
     fn add_join(&mut self, join: &Event, parts: Vec<Part<Order>>, several: bool) {
         let held = parts.iter().filter_map(|part| match &part.known {
             Order::Held(enqueued) => Some(enqueued.clone()),
-            Order::Enqueued(_) => None,
+            Order::Enqueued(_) | Order::Over => None,
         });
         let held: Vec<Event> = held.collect();
         if !held.is_empty() {
@@ -221,7 +240,7 @@ impl Waits {
         }
         self.points.extend(parts.into_iter().filter_map(|part| match part.known {
             Order::Enqueued(point) => Some(point),
-            Order::Held(_) => None,
+            Order::Held(_) | Order::Over => None,
         }));
     }
 }
@@ -268,7 +287,7 @@ pub(crate) fn run(shared: &Arc<Shared>, unit: Arc<Unit>, operation: Operation, s
     let in_flight = Box::new(InFlight {
         shared: Arc::clone(shared),
         unit,
-        key: key(&event),
+        event: event.clone(),
         place: event.location(),
         promise: Some(promise),
         enqueued: Some(shared.orders.hold(&event)),

@@ -1,9 +1,9 @@
 //! Which of the backend's own operations are on their way, by the event that each owes.
 //!
 //! States of an operation: *held*, until the events of others that it waits for have happened, and those of ours are
-//! enqueued; *enqueued*, with a [`SyncPoint`]; over, or never to be enqueued, and no longer here. An operation whose
-//! dependency is enqueued waits for it by a wait between streams; one whose dependency is held is held, too, until that
-//! is enqueued.
+//! enqueued; *enqueued*, with a [`SyncPoint`]; *over*, until its event has happened, too. What has failed, or never is
+//! enqueued, is no longer here. An operation whose dependency is enqueued waits for it by a wait between streams; one
+//! whose dependency is held is held, too, until that is enqueued; what is over is not waited for.
 
 use std::collections::HashMap;
 
@@ -21,14 +21,17 @@ enum Stage {
     /// The event happens when it is enqueued, or fails with why it never will be.
     Held(Event),
     Enqueued(SyncPoint),
+    Over,
 }
 
-/// An operation of ours that is not over.
+/// An operation of ours whose event has not happened.
 pub(crate) enum Order {
     /// It is enqueued.
     Enqueued(SyncPoint),
     /// It is not, and the event says when it is.
     Held(Event),
+    /// It has ended well, and its event is about to happen.
+    Over,
 }
 
 /// What a dependency is.
@@ -56,9 +59,15 @@ impl Orders {
 
     /// It is enqueued, unless it is over.
     pub(crate) fn enqueued(&self, key: usize, point: SyncPoint) {
-        if let Some(stage) = self.0.lock().get_mut(&key) {
+        if let Some(stage @ Stage::Held(_)) = self.0.lock().get_mut(&key) {
             *stage = Stage::Enqueued(point);
         }
+    }
+
+    /// It has ended well. It is to be [removed](Self::remove) when its event has happened.
+    pub(crate) fn over(&self, key: usize) {
+        let stage = self.0.lock().get_mut(&key).map(|stage| std::mem::replace(stage, Stage::Over));
+        drop(stage);
     }
 
     /// What owes the event of that key is enqueued from the beginning.
@@ -66,7 +75,7 @@ impl Orders {
         self.0.lock().insert(key, Stage::Enqueued(point));
     }
 
-    /// It is over, or never happens. The event has not happened yet, so that no other one has its key.
+    /// Its event has happened, or is about to. The event is still there, so that no other one has its key.
     pub(crate) fn remove(&self, key: usize) {
         let stage = self.0.lock().remove(&key);
         drop(stage);
@@ -84,6 +93,7 @@ impl Orders {
         Some(match self.0.lock().get(&key)? {
             Stage::Enqueued(point) => Order::Enqueued(point.clone()),
             Stage::Held(enqueued) => Order::Held(enqueued.clone()),
+            Stage::Over => Order::Over,
         })
     }
 }
