@@ -1,13 +1,20 @@
 // Purlin: names for kernels that are in this process.
 //
 // ```cpp
-// void* Scale(const purlin::KernelFrame* frame);  // kernel.h
+// #include "purlin/client.h"
+// #include "purlin/loaded_kernel.h"
 //
-// purlin::StatusOr<purlin::LoadedKernel> LoadScale(const purlin::Device& device, const purlin::Client& client) {
-//   static const purlin::Status registered = purlin::RegisterKernelFunction("my_library.scale", "host", &Scale);
+// // Makes the first number of its second argument twice that of its first (kernel.h).
+// void* Twice(const purlin::KernelFrame* frame) {
+//   *static_cast<float*>(frame->args[1].data) = 2 * *static_cast<const float*>(frame->args[0].data);
+//   return nullptr;
+// }
+//
+// purlin::StatusOr<purlin::LoadedKernel> LoadTwice(const purlin::Device& device, const purlin::Client& client) {
+//   static const purlin::Status registered = purlin::RegisterKernelFunction("my_library.twice", "host", &Twice);
 //   if (!registered.ok()) return registered;
 //   const purlin::StatusOr<purlin::KernelLoaderSpec> spec =
-//       purlin::FindKernelSymbol("my_library.scale", client.platform_name(), 2);
+//       purlin::FindKernelSymbol("my_library.twice", client.platform_name(), 2);
 //   if (!spec.ok()) return spec.status();
 //   return purlin::LoadedKernel::Load(device, *spec);
 // }
