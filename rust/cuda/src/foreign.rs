@@ -169,7 +169,6 @@ fn points(shared: &Shared, event: &Event) -> Result<Option<Vec<SyncPoint>>, Erro
             match order {
                 Order::Enqueued(point) => points.push(point),
                 Order::Held(enqueued) => held.push(enqueued),
-                Order::Over => {}
             }
         }
         if held.is_empty() {

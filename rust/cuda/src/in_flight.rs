@@ -90,13 +90,11 @@ impl InFlight {
             return self.end(behind.error().map_or(Ok(()), Err), ended_on);
         }
         let enqueued = self.enqueued.take();
-        if outcome.is_ok() && enqueued.is_none() {
-            // Its event comes later, on another thread. What is asked for until then must not wait for that: it would
-            // keep its memory, and what comes behind it, too.
-            self.shared.orders.over(key(&self.event));
-        } else {
+        if outcome.is_err() || enqueued.is_some() {
             self.shared.orders.remove(key(&self.event));
         }
+        // Else it is known until its event has happened, on another thread: what is asked for until then would wait for
+        // that on the host, and keep its memory, as would what comes behind it.
         let refused = outcome.as_ref().err().cloned();
         match ended_on {
             EndedOn::Poller => self.runner().run(move || self.complete(outcome)),
@@ -117,11 +115,12 @@ impl InFlight {
         if let Some(promise) = self.promise.take() {
             promise.complete(outcome);
         }
-        let (shared, key) = (Arc::clone(&self.shared), key(&self.event));
+        let key = key(&self.event);
         if self.event.is_ready() {
-            return shared.orders.remove(key);
+            return self.shared.orders.remove(key);
         }
         // It comes after those that it waited for, of which one is on its way.
+        let shared = Arc::clone(&self.shared);
         self.event.on_ready(move |_| shared.orders.remove(key));
     }
 
@@ -215,7 +214,6 @@ impl Waits {
                     waits.before.push(enqueued);
                     waits.held.push(dependency.clone());
                 }
-                Known::Order(Order::Over) => {}
                 Known::Join(parts) => waits.add_join(dependency, parts, several),
                 Known::Foreign => waits.before.push(dependency.clone()),
             }
@@ -227,7 +225,7 @@ impl Waits {
     fn add_join(&mut self, join: &Event, parts: Vec<Part<Order>>, several: bool) {
         let held = parts.iter().filter_map(|part| match &part.known {
             Order::Held(enqueued) => Some(enqueued.clone()),
-            Order::Enqueued(_) | Order::Over => None,
+            Order::Enqueued(_) => None,
         });
         let held: Vec<Event> = held.collect();
         if !held.is_empty() {
@@ -240,7 +238,7 @@ impl Waits {
         }
         self.points.extend(parts.into_iter().filter_map(|part| match part.known {
             Order::Enqueued(point) => Some(point),
-            Order::Held(_) | Order::Over => None,
+            Order::Held(_) => None,
         }));
     }
 }

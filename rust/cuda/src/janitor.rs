@@ -1,5 +1,5 @@
 //! The thread that gives memory and code back where the driver would hold up the thread that does: `cuMemFree` and
-//! `cuMemFreeHost` wait for the GPU, `cuModuleUnload` may, and a pool keeps what is freed until somebody has waited.
+//! `cuMemFreeHost` wait for the GPU, `cuModuleUnload` may, and a pool keeps what is freed until a thread waits.
 
 #![allow(unsafe_code, reason = "the driver is called")]
 
@@ -45,11 +45,10 @@ impl Garbage {
             Self::Freed(gpu) => gpu.stream(Role::Free).settle(&gpu),
             Self::Pooled(gpu, address, used) => {
                 used.iter().for_each(SyncPoint::wait);
-                let (Some(pool), current) = (gpu.pool, gpu.enter().ok()) else { return };
+                let (Some(pool), _current) = (gpu.pool, gpu.enter().ok()) else { return };
                 let stream = gpu.stream(Role::Free);
                 // SAFETY: allocated by cuMemAllocFromPoolAsync; nothing uses it any more.
                 unsafe { (pool.api.free)(address, stream.handle()) };
-                drop(current);
                 stream.settle(&gpu);
             }
             Self::Host(gpu, address) => {

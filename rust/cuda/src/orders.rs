@@ -1,9 +1,9 @@
 //! Which of the backend's own operations are on their way, by the event that each owes.
 //!
 //! States of an operation: *held*, until the events of others that it waits for have happened, and those of ours are
-//! enqueued; *enqueued*, with a [`SyncPoint`]; *over*, until its event has happened, too. What has failed, or never is
-//! enqueued, is no longer here. An operation whose dependency is enqueued waits for it by a wait between streams; one
-//! whose dependency is held is held, too, until that is enqueued; what is over is not waited for.
+//! enqueued; *enqueued*, with a [`SyncPoint`], until its event has happened, which may be a while after the work is
+//! over. What has failed, or never is enqueued, is no longer here. An operation whose dependency is enqueued waits for it
+//! by a wait between streams, unless its work is over; one whose dependency is held is held, too, until that is enqueued.
 
 use std::collections::HashMap;
 
@@ -21,7 +21,6 @@ enum Stage {
     /// The event happens when it is enqueued, or fails with why it never will be.
     Held(Event),
     Enqueued(SyncPoint),
-    Over,
 }
 
 /// An operation of ours whose event has not happened.
@@ -30,8 +29,6 @@ pub(crate) enum Order {
     Enqueued(SyncPoint),
     /// It is not, and the event says when it is.
     Held(Event),
-    /// It has ended well, and its event is about to happen.
-    Over,
 }
 
 /// What a dependency is.
@@ -57,17 +54,11 @@ impl Orders {
         promise
     }
 
-    /// It is enqueued, unless it is over.
+    /// It is enqueued, unless it has failed meanwhile.
     pub(crate) fn enqueued(&self, key: usize, point: SyncPoint) {
-        if let Some(stage @ Stage::Held(_)) = self.0.lock().get_mut(&key) {
+        if let Some(stage) = self.0.lock().get_mut(&key) {
             *stage = Stage::Enqueued(point);
         }
-    }
-
-    /// It has ended well. It is to be [removed](Self::remove) when its event has happened.
-    pub(crate) fn over(&self, key: usize) {
-        let stage = self.0.lock().get_mut(&key).map(|stage| std::mem::replace(stage, Stage::Over));
-        drop(stage);
     }
 
     /// What owes the event of that key is enqueued from the beginning.
@@ -93,7 +84,6 @@ impl Orders {
         Some(match self.0.lock().get(&key)? {
             Stage::Enqueued(point) => Order::Enqueued(point.clone()),
             Stage::Held(enqueued) => Order::Held(enqueued.clone()),
-            Stage::Over => Order::Over,
         })
     }
 }

@@ -7,6 +7,7 @@ use std::panic;
 use std::sync::Arc;
 
 use purlin::program::KernelPayload;
+use purlin_conformance::ledger::Ledger;
 use purlin_conformance::{Backend, Given, cases_of, passes};
 use purlin_cuda::CudaBackend;
 use purlin_fakecuda::{Driver, Options, process};
@@ -33,10 +34,17 @@ enum End {
 }
 
 fn end_of(case: &str, driver: &Driver) -> End {
-    let given = Given { momentum, ..Given::default() };
+    let (given, before) = (Given { momentum, ..Given::default() }, Ledger::now());
     let passed = passes(case, cuda, given);
+    // A case that fails leaves work behind, which has its reports, too.
+    let settled = before.settles();
     let reports = driver.control.report_count();
     driver.control.clear_reports();
+    // Printed, because the test tells nothing of panics.
+    if let Err(left) = settled {
+        println!("{case} does not end:\n{left}");
+        panic!("{left}");
+    }
     match (passed, reports) {
         (false, _) => End::Fails,
         (true, 0) => End::Passes,
