@@ -2,8 +2,9 @@
 //!
 //! States of an operation: *held*, until the events of others that it waits for have happened, and those of ours are
 //! enqueued; *enqueued*, with a [`SyncPoint`], until its event has happened, which may be a while after the work is
-//! over. What has failed, or never is enqueued, is no longer here. An operation whose dependency is enqueued waits for it
-//! by a wait between streams, unless its work is over; one whose dependency is held is held, too, until that is enqueued.
+//! over. What has failed, or never is enqueued, is no longer here. An operation whose dependency is enqueued waits for
+//! it by a wait between streams, unless its work is over; one whose dependency is held is held, too, until that is
+//! enqueued.
 
 use std::collections::HashMap;
 

@@ -23,17 +23,20 @@ pub(crate) fn counted(calls: &[(&'static str, u64)]) -> BTreeMap<&'static str, u
 }
 
 /// Every event, chunk and thread is there: one copy each way has been made, and the poller sleeps.
-fn warm(session: &Session) {
+pub(crate) fn warm(session: &Session) {
     for kind in ["pinned_host", "unpinned_host"] {
         let (host, device) = (session.block(0, kind, 4096), session.block(0, "device", 4096));
         let other = session.block(0, "device", 4096);
-        // All at once, so that each has an event.
+        // All at once, so that each has an event, and there are more than any test has at a time.
         let held = Held::new(&session.driver);
-        let up = copy(&host, &device, &[]);
-        let within = copy(&device, &other, std::slice::from_ref(&up));
-        let down = copy(&other, &host, std::slice::from_ref(&within));
+        let mut down = None;
+        for _ in 0..4 {
+            let up = copy(&host, &device, down.as_slice());
+            let within = copy(&device, &other, &[up]);
+            down = Some(copy(&other, &host, &[within]));
+        }
         drop(held);
-        outcome(&down).unwrap();
+        outcome(&down.unwrap()).unwrap();
     }
     quiet(session);
 }

@@ -10,7 +10,7 @@ use purlin::{Buffer, Client, DType, Error, LaunchOptions, Shape, StatusCode};
 use purlin_fakecuda::{Options, process};
 use std::sync::Arc;
 
-use crate::calls::{BUT, are_counted, quiet};
+use crate::calls::{BUT, are_counted, quiet, warm};
 use crate::launches::spec;
 use crate::programs::load;
 use crate::support::*;
@@ -408,7 +408,7 @@ fn what_chooses_is_memory_of_the_gpu_that_is_there() {
             started("device", 8).unwrap();
             let block = session.block(0, "device", 8);
             write(&block, &[0; 8]).unwrap();
-            quiet(session);
+            warm(session);
             let ranges = [(purlin::backend::Access::Read, &block)];
             let device = &session.client.devices()[0];
             // SAFETY: as above.

@@ -8,7 +8,7 @@ use purlin::backend::{Access, Command, CommandList, FillPattern, Launch, Place};
 use purlin::{Event, LaunchOptions, RawBuffer};
 use purlin_fakecuda::{Options, process};
 
-use crate::calls::{BUT, counted, quiet};
+use crate::calls::{BUT, counted, warm};
 use crate::launches::Recorded;
 use crate::support::*;
 
@@ -49,7 +49,7 @@ fn a_list_of_twenty_is_launched_again_by_one_call() {
             // Once command by command, once as it is recorded.
             (0..2).for_each(|_| launch_and_look(session, &list, &block));
             write(&block, &[9; BYTES]).unwrap();
-            quiet(session);
+            warm(session);
             outcome(&launch(session, &list, &block, &[])).unwrap();
             assert_eq!(session.calls(&BUT), counted(&[("cuGraphLaunch", 1), ("cuEventRecord", 1)]));
             assert_eq!(read(&block).unwrap(), expected());

@@ -11,7 +11,7 @@ use purlin::program::{
 use purlin::{Buffer, DType, Device, Shape, StatusCode};
 use purlin_fakecuda::{Options, process};
 
-use crate::calls::{BUT, are_counted, counted, quiet};
+use crate::calls::{BUT, are_counted, counted, warm};
 use crate::launches::spec;
 use crate::support::*;
 
@@ -116,7 +116,7 @@ fn a_run_is_a_call_for_each_command_and_one_record() {
             };
             drop(run(&arguments(device)));
             let again = arguments(device);
-            quiet(session);
+            warm(session);
             let execution = run(&again);
             assert_eq!(session.calls(&BUT), counted(&[("cuLaunchKernel", 2), ("cuEventRecord", 1)]));
             drop(execution);
@@ -163,7 +163,7 @@ fn given_results_are_written_in_place_and_a_run_is_one_launch_of_a_graph() {
             let before = (addresses(&given), device.default_memory_space().stats().bytes_in_use);
             // Command by command, as the graph is recorded, and as it is there.
             for run in 0..3 {
-                quiet(session);
+                warm(session);
                 let results = given.clone().map(Some);
                 let execution =
                     program.execute(&[&argument], &ExecuteOptions { results: &results, ..Default::default() });

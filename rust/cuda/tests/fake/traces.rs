@@ -10,7 +10,7 @@ use purlin::{Event, LaunchOptions, RawBuffer, trace};
 use purlin_fakecuda::{Options, process};
 use serde_json::Value;
 
-use crate::calls::{BUT, counted, quiet};
+use crate::calls::{BUT, counted, quiet, warm};
 use crate::flows;
 use crate::graphs;
 use crate::launches::{fill, start};
@@ -159,7 +159,7 @@ fn a_graph_is_one_span_with_its_kernels_and_no_event_has_times_when_nothing_is_t
             let launch = || outcome(&graphs::launch(session, &list, &block, &[])).unwrap();
             (0..2).for_each(|_| launch());
             assert_eq!(Trace::of(launch).names(), ["cuda:0, launches: recorded"]);
-            quiet(session);
+            warm(session);
             launch();
             assert_eq!(session.calls(&BUT), counted(&[("cuGraphLaunch", 1), ("cuEventRecord", 1)]));
             quiet(session);
