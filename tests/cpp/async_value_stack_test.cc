@@ -5,12 +5,13 @@
 #include <utility>
 
 #include "purlin/async_value.h"
+#include "tests/cpp/sanitizers.h"
 #include "tests/cpp/testing.h"
 
 namespace purlin {
 namespace {
 
-constexpr int kLinks = 1'000'000;
+constexpr int kLinks = kMillion;
 
 TEST(AsyncValueStackTest, AMillionMapsRun) {
   OnSmallStack([] {

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "purlin/promise.h"
+#include "tests/cpp/sanitizers.h"
 #include "tests/cpp/testing.h"
 
 #if !defined(__cpp_impl_coroutine) || !defined(__cpp_lib_coroutine)
@@ -24,7 +25,7 @@ namespace {
 
 using Pool = ThreadPoolAsyncWorkRunner;
 
-constexpr int kMany = 1'000'000;
+constexpr int kMany = kMillion;
 
 CoTask<Status> Await(Event event) { co_return co_await event; }
 CoTask<int> Number(int n) { co_return n; }

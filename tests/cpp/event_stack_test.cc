@@ -8,12 +8,13 @@
 #include <vector>
 
 #include "purlin/event.h"
+#include "tests/cpp/sanitizers.h"
 #include "tests/cpp/testing.h"
 
 namespace purlin {
 namespace {
 
-constexpr std::size_t kLinks = 1'000'000;
+constexpr std::size_t kLinks = kMillion;
 
 TEST(EventStackTest, AMillionLinksComplete) {
   OnSmallStack([] {

@@ -17,12 +17,13 @@
 #include "purlin/join_futures.h"
 #include "purlin/promise.h"
 #include "tests/cpp/counting_allocations.h"
+#include "tests/cpp/sanitizers.h"
 #include "tests/cpp/testing.h"
 
 namespace purlin {
 namespace {
 
-constexpr int kLinks = 1'000'000;
+constexpr int kLinks = kMillion;
 
 /// Allocations of the second of two calls of `f`; the first fills the thread's lists.
 template <typename F>

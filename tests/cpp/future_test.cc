@@ -12,6 +12,7 @@
 #include "purlin/executor.h"
 #include "purlin/inline_executor.h"
 #include "purlin/promise.h"
+#include "tests/cpp/sanitizers.h"
 
 namespace purlin {
 namespace {
@@ -345,10 +346,10 @@ TEST(FutureStackTest, AMillionMapsNeedNoStack) {
   std::thread([] {
     auto [promise, future] = MakePromise<int>("first");
     Future<int> last = future;
-    for (int i = 0; i < 1'000'000; ++i) last = last.MapAlways([](int v) { return v + 1; });
+    for (int i = 0; i < kMillion; ++i) last = last.MapAlways([](int v) { return v + 1; });
     future = Future<int>();
     promise.Set(0);
-    EXPECT_EQ(*last.Await(), 1'000'000);
+    EXPECT_EQ(*last.Await(), kMillion);
   }).join();
 }
 
@@ -358,7 +359,7 @@ TEST(FutureStackTest, AMillionMapsOfADroppedPromiseNeedNoStack) {
     {
       auto [promise, future] = MakePromise<int>("first");
       last = future;
-      for (int i = 0; i < 1'000'000; ++i) last = last.Map([](int v) { return v + 1; });
+      for (int i = 0; i < kMillion; ++i) last = last.Map([](int v) { return v + 1; });
     }
     EXPECT_TRUE(IsInternal(last.Await().status()));
   }).join();

@@ -27,6 +27,10 @@ inline constexpr bool kAddressSanitizer = false;
 #endif
 inline constexpr bool kSanitizer = kThreadSanitizer || kAddressSanitizer;
 
+/// How many links a chain has, over which no recursion fits into a stack. Under a sanitizer, whose frames are larger, a
+/// tenth of a million does.
+inline constexpr int kMillion = kSanitizer ? 100'000 : 1'000'000;
+
 /// Why a test cannot be run here, or null. ThreadSanitizer ends a child of several threads that starts one. The
 /// AddressSanitizer of this compiler does not guard its allocator's locks against fork(): where other threads never
 /// sleep (`under_load`), a child may hang in malloc, without Purlin.
