@@ -22,7 +22,7 @@ pub(crate) fn counted(calls: &[(&'static str, u64)]) -> BTreeMap<&'static str, u
     calls.iter().copied().collect()
 }
 
-/// Every event, chunk and thread is there: one copy each way has been made, and the poller sleeps.
+/// Every event, chunk and thread is there: four copies each way have been made, and the poller sleeps.
 pub(crate) fn warm(session: &Session) {
     for kind in ["pinned_host", "unpinned_host"] {
         let (host, device) = (session.block(0, kind, 4096), session.block(0, "device", 4096));
