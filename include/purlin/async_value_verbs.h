@@ -360,10 +360,10 @@ class AsyncValueVerbs {
       internal::HandOn(result, [&] {
         internal::EventRetain(result);
         if (executor == nullptr) {
-          internal::Attach(header_, internal::BodyWaiter<Body>{header_, Event::Adopt(result), std::move(body)});
+          internal::AttachPending(header_, internal::BodyWaiter<Body>{header_, Event::Adopt(result), std::move(body)});
         } else {
-          internal::Attach(header_,
-                           internal::BodySubmitter<Body>{executor, header_, Event::Adopt(result), std::move(body)});
+          internal::AttachPending(
+              header_, internal::BodySubmitter<Body>{executor, header_, Event::Adopt(result), std::move(body)});
         }
       });
     }

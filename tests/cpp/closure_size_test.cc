@@ -3,7 +3,8 @@
 // its neighbour, whichever of the two is written last; with AddressSanitizer each node is a block of the system's, and
 // the first write behind it is reported.
 //
-// A waiter's node is 16 bytes and the closure, a task's 24; a user context adds 8. A class has 64 or 128 bytes.
+// A waiter's node is 16 bytes and the closure, a task's 24; in a user context there is a second node. A class has 64 or
+// 128 bytes.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -139,7 +140,7 @@ void Tasks() {
   (Rounds<kSizes>({&TasksInAQueueKeepTheirBytes<kSizes>, &TasksKeepTheirBytes<kSizes>}), ...);
 }
 
-// Without a user context and in one, which is a part of each closure. Each in a process of its own (ctest), whose first
+// Without a user context and in one, which a second node has. Each in a process of its own (ctest), whose first
 // blocks are taken upwards.
 #define CLOSURES_OF_SIZES(name, ...)                             \
   TEST(WaiterSizeTest, name) { Waiters<__VA_ARGS__>(); }         \

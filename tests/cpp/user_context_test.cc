@@ -266,6 +266,29 @@ TEST(UserContextHopTest, TasksRunInTheContextWhereTheyWereMadeAndInNoOther) {
   EXPECT_EQ(CurrentUserContext().DebugString(), "runner");
 }
 
+TEST(UserContextHopTest, WhatATaskOrAWaiterOwnsIsDestroyedBeforeItsContext) {
+  std::vector<std::string> ended;
+  const auto tells = [&ended](const char* text) {
+    return std::shared_ptr<void>(nullptr, [&ended, text](void*) { ended.emplace_back(text); });
+  };
+  EventPromise promise("p");
+  std::optional<Task> run;
+  std::optional<Task> dropped;
+  {
+    const UserContextScope scope(UserContext::Create([end = tells("context")] { return "context"; }));
+    run.emplace([end = tells("run")] {});
+    dropped.emplace([end = tells("dropped")] {});
+    promise.OnReady([end = tells("waiter")] {});
+  }
+  EXPECT_TRUE(ended.empty());
+  std::move(*run).Run();
+  EXPECT_EQ(ended, (std::vector<std::string>{"run"}));
+  dropped.reset();
+  EXPECT_EQ(ended, (std::vector<std::string>{"run", "dropped"}));
+  promise.SetReady();
+  EXPECT_EQ(ended, (std::vector<std::string>{"run", "dropped", "waiter", "context"}));
+}
+
 TEST(UserContextHopTest, AParallelLoopRunsInItsCallersContext) {
   ThreadPoolAsyncWorkRunner pool = Pool(2);
   const UserContext context = UserContext::Create("loop");

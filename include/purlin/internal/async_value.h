@@ -368,7 +368,8 @@ void ForwardClaimed(EventHeader* target, EventHeader* source, Adjust adjust) noe
     EventRetain(target);
     // The source is alive while its waiters run, so the waiter needs no reference, and a source that is dropped unset
     // still fails the target.
-    Attach(source, [owed = Event::Adopt(target), source, adjust] { PublishForward(owed.header(), source, adjust); });
+    AttachPending(source,
+                  [owed = Event::Adopt(target), source, adjust] { PublishForward(owed.header(), source, adjust); });
   }
 }
 

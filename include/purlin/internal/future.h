@@ -120,6 +120,26 @@ struct FutureWaiter {
   }
 };
 
+/// Makes what it owes in a task, out of a source that is terminal.
+template <typename Body>
+struct FutureTask {
+  Event source;
+  Body body;
+  void operator()(EventHeader* owed) {
+    Status error = ErrorOf(source.header());
+    if (!error.ok()) return static_cast<void>(FailValue(owed, std::move(error)));
+    body(owed, source.header());
+  }
+};
+
+template <typename Body>
+void SubmitFutureTask(Executor& executor, const Event& result, EventHeader* source, Body& body) noexcept {
+  HandOn(result.header(), [&] {
+    EventRetain(source);
+    SubmitOwed(executor, result, FutureTask<Body>{Event::Adopt(source), std::move(body)});
+  });
+}
+
 /// Makes `result` in a task that a waiter of `source` submits. Errors go through a task as well, for the sake of what
 /// is attached to `result`: it must not run on the thread that sets `source`. If no reference to it is left, no task is
 /// made.
@@ -134,14 +154,7 @@ struct FutureSubmitter {
       if (!status.ok()) return static_cast<void>(FailValue(result.header(), status));
       if (!kAlways) return EndUnobserved(result.header());
     }
-    HandOn(result.header(), [this] {
-      EventRetain(source);
-      SubmitOwed(*executor, result, [from = Event::Adopt(source), body = std::move(body)](EventHeader* owed) mutable {
-        Status error = ErrorOf(from.header());
-        if (!error.ok()) return static_cast<void>(FailValue(owed, std::move(error)));
-        body(owed, from.header());
-      });
-    });
+    SubmitFutureTask(*executor, result, source, body);
   }
 };
 
@@ -158,7 +171,7 @@ EventHeader* DeriveFuture(EventHeader* source, Executor* executor, Body body, La
       body(result, source);
     } else {
       EventRetain(result);
-      SubmitBody(*executor, Event::Adopt(result), source, body);
+      SubmitFutureTask(*executor, Event::Adopt(result), source, body);
     }
     return result;
   }
@@ -166,9 +179,9 @@ EventHeader* DeriveFuture(EventHeader* source, Executor* executor, Body body, La
   HandOn(result, [&] {
     EventRetain(result);
     if (executor == nullptr) {
-      Attach(source, FutureWaiter<Body, kAlways>{source, Event::Adopt(result), std::move(body)});
+      AttachPending(source, FutureWaiter<Body, kAlways>{source, Event::Adopt(result), std::move(body)});
     } else {
-      Attach(source, FutureSubmitter<Body, kAlways>{executor, source, Event::Adopt(result), std::move(body)});
+      AttachPending(source, FutureSubmitter<Body, kAlways>{executor, source, Event::Adopt(result), std::move(body)});
     }
   });
   return result;

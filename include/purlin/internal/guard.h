@@ -47,9 +47,14 @@ bool GuardedOk(const char* place, F&& f, Mode = Mode()) noexcept {
 }
 
 /// GuardedOk for callers that ignore the result.
-template <typename F>
-void Guarded(const char* place, F&& f) noexcept {
-  static_cast<void>(GuardedOk(place, std::forward<F>(f)));
+template <typename F, typename Mode = WithExceptions>
+void Guarded(const char* place, F&& f, Mode mode = Mode()) noexcept {
+  if constexpr (Mode::value) {
+    static_cast<void>(GuardedOk(place, std::forward<F>(f), mode));
+  } else {
+    static_cast<void>(place);
+    std::forward<F>(f)();
+  }
 }
 
 }  // namespace internal

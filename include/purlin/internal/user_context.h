@@ -78,13 +78,10 @@ inline __attribute__((always_inline)) bool InContext() noexcept {
   return __builtin_expect(static_cast<long>(ThisThread().context != nullptr), 0L) != 0;
 }
 
-/// A closure that runs in the context that was current where this was made. Called as the closure is.
+/// A closure that runs in a context. Called as the closure is.
 template <typename F>
 class ContextClosure final {
  public:
-  template <typename G, typename = std::enable_if_t<!std::is_same_v<std::decay_t<G>, ContextClosure>>>
-  explicit ContextClosure(G&& closure) noexcept(std::is_nothrow_constructible_v<F, G&&>)
-      : context_(UserContextRef::Current()), closure_(std::forward<G>(closure)) {}
   template <typename G>
   ContextClosure(UserContextRef context, G&& closure) noexcept(std::is_nothrow_constructible_v<F, G&&>)
       : context_(std::move(context)), closure_(std::forward<G>(closure)) {}

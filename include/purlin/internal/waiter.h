@@ -78,11 +78,32 @@ struct ClosureWaiter {
   static constexpr BlockClass kClass = sizeof(Waiter) + sizeof(F) <= 64 ? BlockClass::kNode : BlockClass::kWideNode;
 };
 
+/// A waiter that runs `waiter` in the user context that is current here, as CarryContext of tasks does.
+__attribute__((noinline, cold)) inline Waiter* CarryContext(Waiter* waiter) noexcept {
+  struct Carried {
+    Waiter base;
+    Waiter* waiter;
+    UserContextRef context;
+    static void Invoke(Waiter* self, const EventHeader* event) noexcept {
+      auto* carried = reinterpret_cast<Carried*>(self);
+      {
+        ContextScope scope(std::move(carried->context));
+        carried->waiter->invoke(carried->waiter, event);
+      }
+      carried->~Carried();
+      FreeBlock(BlockClass::kNode, carried);
+    }
+  };
+  static_assert(sizeof(Carried) <= 64, "it fits into the block");
+  return &(::new (AllocateBlock(BlockClass::kNode))
+               Carried{{nullptr, &Carried::Invoke}, waiter, UserContextRef::Current()})
+              ->base;
+}
+
 // What is rare stays out of line, so that compilers put the rest into the caller.
 template <typename F>
 __attribute__((noinline, cold)) Waiter* NewWaiterInContext(F&& waiter) {
-  using InItsContext = ContextClosure<std::decay_t<F>>;
-  return &ClosureWaiter<InItsContext>::New(InItsContext(std::forward<F>(waiter)))->base;
+  return CarryContext(&ClosureWaiter<std::decay_t<F>>::New(std::forward<F>(waiter))->base);
 }
 
 /// A node with a copy of `waiter` (or what was moved out of it), which will run in the user context that is current
@@ -126,16 +147,22 @@ __attribute__((noinline, cold)) inline void RunNodeNow(EventHeader* event, Waite
   RunWaiterNow(event, [node, event] { node->invoke(node, event); });
 }
 
-/// Pushes `waiter` unless `word`, which the event had a moment ago, or what it becomes meanwhile, is terminal.
-template <typename F>
-void AttachPending(EventHeader* event, std::uintptr_t word, F&& waiter) {
-  Waiter* node = NewWaiter(std::forward<F>(waiter));
+/// Pushes `node` unless `word`, which the event had a moment ago, or what it becomes meanwhile, is terminal: then it
+/// runs `node`.
+inline __attribute__((always_inline)) void AttachNode(EventHeader* event, std::uintptr_t word, Waiter* node) {
   do {
     if ((word & kTerminalBit) != 0) return RunNodeNow(event, node);  // Lost the race against the completion.
     node->next = reinterpret_cast<Waiter*>(word & kWaiterMask);      // NOLINT(performance-no-int-to-ptr)
     // Release publishes the node to the completing exchange (acquire); acquire on failure sees the completion.
   } while (!event->word.compare_exchange_weak(word, reinterpret_cast<std::uintptr_t>(node) | (word & ~kWaiterMask),
                                               std::memory_order_release, std::memory_order_acquire));
+}
+
+/// As Attach, where `event` was pending a moment ago and `waiter` is not empty: without the code that runs a closure
+/// which never was in a node.
+template <typename F>
+void AttachPending(EventHeader* event, F&& waiter) {
+  AttachNode(event, event->word.load(std::memory_order_acquire), NewWaiter(std::forward<F>(waiter)));
 }
 
 /// Attaches `waiter`, or runs it if the event is terminal; does nothing if it is empty. The caller holds a reference to
@@ -145,7 +172,7 @@ void Attach(EventHeader* event, F&& waiter) {
   if (IsEmptyCallable(waiter)) return;
   if (event != nullptr) {
     const std::uintptr_t word = event->word.load(std::memory_order_acquire);
-    if ((word & kTerminalBit) == 0) return AttachPending(event, word, std::forward<F>(waiter));
+    if ((word & kTerminalBit) == 0) return AttachNode(event, word, NewWaiter(std::forward<F>(waiter)));
   }
   RunWaiterNow(event, std::forward<F>(waiter));
 }
