@@ -8,7 +8,6 @@
 #include <csignal>
 #include <cstdint>
 #include <cstring>
-#include <functional>
 #include <string>
 #include <type_traits>
 #include <utility>
@@ -18,12 +17,21 @@
 
 namespace purlin {
 
-/// What `call` finds wrong, or "".
-struct Row {
-  const char* type;
-  const char* method;
-  std::function<std::string()> call;
-};
+/// The row that runs, to be named after a crash.
+inline const char* running_type = "";
+inline const char* running_method = "";
+
+inline void Begin(const char* type, const char* method) {
+  running_type = type;
+  running_method = method;
+  alarm(20);
+}
+
+/// `wrong` says what the row found wrong, or nothing.
+inline void End(const std::string& wrong) {
+  alarm(0);
+  EXPECT_EQ(wrong, "") << running_type << "::" << running_method << " of an empty object";
+}
 
 inline std::string Failed(const Status& status) {
   return IsFailedPrecondition(status) ? "" : "answers " + status.ToString() + ", not kFailedPrecondition";
@@ -50,43 +58,39 @@ T Empty(T object) {
   return empty;  // NOLINT(bugprone-use-after-move): the point.
 }
 
-#define FAILS(type, method, call) rows.push_back({#type, #method, [&]() -> std::string { return Failed(call); }})
-#define IS(type, method, condition) \
-  rows.push_back({#type, #method, [&]() -> std::string { return (condition) ? "" : "is not " #condition; }})
-#define NOTHING(type, method, call)                      \
-  rows.push_back({#type, #method, [&]() -> std::string { \
-                    call;                                \
-                    return "";                           \
-                  }})
-#define TELLS(type, method, call)                        \
-  rows.push_back({#type, #method, [&]() -> std::string { \
-                    CallbackLog told;                    \
-                    call;                                \
-                    return told.Wrong();                 \
-                  }})
-
-/// The row that runs, to be named after a crash.
-inline const Row* running = nullptr;
+// Rows: each names the method, calls it, and says what is wrong. Here, and not in a child made by fork: there a client
+// of this process answers nothing else than that it is one.
+#define FAILS(type, method, call) \
+  do {                            \
+    Begin(#type, #method);        \
+    End(Failed(call));            \
+  } while (false)
+#define IS(type, method, condition)               \
+  do {                                            \
+    Begin(#type, #method);                        \
+    End((condition) ? "" : "is not " #condition); \
+  } while (false)
+#define NOTHING(type, method, call) \
+  do {                              \
+    Begin(#type, #method);          \
+    call;                           \
+    End("");                        \
+  } while (false)
+#define TELLS(type, method, call) \
+  do {                            \
+    Begin(#type, #method);        \
+    CallbackLog told;             \
+    call;                         \
+    End(told.Wrong());            \
+  } while (false)
 
 /// Names the row, and lets the signal end the process as it would.
 inline void NameTheRow(int number) {
-  for (const char* text : {running->type, "::", running->method, " of an empty object ends the process\n"}) {
+  for (const char* text : {running_type, "::", running_method, " of an empty object ends the process\n"}) {
     static_cast<void>(!write(STDERR_FILENO, text, std::strlen(text)));
   }
   signal(number, SIG_DFL);
   raise(number);
-}
-
-/// Here, and not in a child made by fork: there a client of this process answers nothing else than that it is one.
-inline void RunRows(const std::vector<Row>& rows) {
-  for (const int number : {SIGSEGV, SIGBUS, SIGABRT, SIGALRM}) signal(number, NameTheRow);
-  for (const Row& row : rows) {
-    running = &row;
-    alarm(20);
-    EXPECT_EQ(row.call(), "") << row.type << "::" << row.method << " of an empty object";
-  }
-  alarm(0);
-  for (const int number : {SIGSEGV, SIGBUS, SIGABRT, SIGALRM}) signal(number, SIG_DFL);
 }
 
 /// To itself, by move, by copy where there is one, and swapped with itself: as before, which `check` says.
@@ -112,7 +116,15 @@ class MovedFromTest : public testing::Test {
     return Client::Create(options).value();
   }
 
-  std::vector<Row> rows;
+  // Before all else, as what stands below is made of empty objects, too.
+  struct NamedSignals {
+    NamedSignals() { Handle(NameTheRow); }
+    ~NamedSignals() { Handle(SIG_DFL); }
+    static void Handle(void (*handler)(int)) {
+      for (const int number : {SIGSEGV, SIGBUS, SIGABRT, SIGALRM}) signal(number, handler);
+    }
+  } named_signals;
+
   const std::vector<std::int64_t> dims = {4};
   const Shape shape = Shape(DType::kU8, dims);
   alignas(64) char bytes[64] = {};

@@ -110,7 +110,6 @@ TEST_F(MovedFromTest, Programs) {
   const Outputs outputs = Empty(std::move(loaded.Execute({})->outputs));
   IS(Outputs, size, outputs.size() == 0 && outputs.empty() && outputs.data() != nullptr);
   IS(Outputs, begin, outputs.begin() == outputs.end());
-  RunRows(rows);
   ToItself("Kernel", kernel, [](auto& x) { return x.name() == "k"; });
   ToItself("Sequence", Sequence(), [](auto& x) { return x.rep() != nullptr; });
   ToItself("ProgramBuilder", ProgramBuilder("p"), [](auto& x) { return x.AddTemporary(1).size_bytes == 1; });
