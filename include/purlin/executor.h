@@ -86,7 +86,7 @@ std::vector<Event> EventsOf(const Values& values) {
 class [[nodiscard]] Task final {
  public:
   /// Wraps `closure`, called as `closure()` once, as an rvalue if it can be. `label` names it in traces and reports. It
-  /// runs in the user context that is current here (user_context.h); carrying one takes another node. An empty
+  /// runs in the user context that is current here (user_context.h); carrying one takes a second node. An empty
   /// std::function or a null function pointer gives an empty task.
   template <typename F, typename = std::enable_if_t<internal::kCallableOnce<std::decay_t<F>> &&
                                                     !std::is_same_v<std::decay_t<F>, Task>>>

@@ -3,8 +3,8 @@
 // its neighbour, whichever of the two is written last; with AddressSanitizer each node is a block of the system's, and
 // the first write behind it is reported.
 //
-// A waiter's node is 16 bytes and the closure, a task's 24; in a user context there is a second node. A class has 64 or
-// 128 bytes.
+// A waiter's node is 16 bytes and the closure, a task's 24; in a user context there is a second node (in Rust the
+// closure grows by 8: sizes "less a context" are the edges there). A class has 64 or 128 bytes.
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -21,14 +21,14 @@ namespace purlin {
 inline const char* running_type = "";
 inline const char* running_method = "";
 
-inline void Begin(const char* type, const char* method) {
+inline void BeginRow(const char* type, const char* method) {
   running_type = type;
   running_method = method;
   alarm(20);
 }
 
 /// `wrong` says what the row found wrong, or nothing.
-inline void End(const std::string& wrong) {
+inline void EndRow(const std::string& wrong) {
   alarm(0);
   EXPECT_EQ(wrong, "") << running_type << "::" << running_method << " of an empty object";
 }
@@ -62,26 +62,26 @@ T Empty(T object) {
 // of this process answers nothing else than that it is one.
 #define FAILS(type, method, call) \
   do {                            \
-    Begin(#type, #method);        \
-    End(Failed(call));            \
+    BeginRow(#type, #method);     \
+    EndRow(Failed(call));         \
   } while (false)
-#define IS(type, method, condition)               \
-  do {                                            \
-    Begin(#type, #method);                        \
-    End((condition) ? "" : "is not " #condition); \
+#define IS(type, method, condition)                  \
+  do {                                               \
+    BeginRow(#type, #method);                        \
+    EndRow((condition) ? "" : "is not " #condition); \
   } while (false)
 #define NOTHING(type, method, call) \
   do {                              \
-    Begin(#type, #method);          \
+    BeginRow(#type, #method);       \
     call;                           \
-    End("");                        \
+    EndRow("");                     \
   } while (false)
 #define TELLS(type, method, call) \
   do {                            \
-    Begin(#type, #method);        \
+    BeginRow(#type, #method);     \
     CallbackLog told;             \
     call;                         \
-    End(told.Wrong());            \
+    EndRow(told.Wrong());         \
   } while (false)
 
 /// Names the row, and lets the signal end the process as it would.

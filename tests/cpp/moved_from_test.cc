@@ -455,12 +455,12 @@ template <typename Value>
 void Verbs(const char* type, const Value value) {
   static InlineExecutor executor;
   const auto is = [type](const char* method, auto call) {
-    Begin(type, method);
-    End(call() ? "" : "is not as the rule says");
+    BeginRow(type, method);
+    EndRow(call() ? "" : "is not as the rule says");
   };
   const auto fails = [type](const char* method, auto call) {
-    Begin(type, method);
-    End(Failed(call()));
+    BeginRow(type, method);
+    EndRow(Failed(call()));
   };
   is("IsAvailable", [=] { return value.IsAvailable() && !value.IsUnavailable() && value.IsError(); });
   is("IsConcrete", [=] { return !value.IsConcrete() && !value.IsConstructed(); });

@@ -269,7 +269,8 @@ TEST(UserContextHopTest, TasksRunInTheContextWhereTheyWereMadeAndInNoOther) {
 TEST(UserContextHopTest, WhatATaskOrAWaiterOwnsIsDestroyedBeforeItsContext) {
   std::vector<std::string> ended;
   const auto tells = [&ended](const char* text) {
-    return std::shared_ptr<void>(nullptr, [&ended, text](void*) { ended.emplace_back(text); });
+    return std::shared_ptr<void>(
+        nullptr, [&ended, text](void*) { ended.push_back(text + (": " + CurrentUserContext().DebugString())); });
   };
   EventPromise promise("p");
   std::optional<Task> run;
@@ -282,11 +283,11 @@ TEST(UserContextHopTest, WhatATaskOrAWaiterOwnsIsDestroyedBeforeItsContext) {
   }
   EXPECT_TRUE(ended.empty());
   std::move(*run).Run();
-  EXPECT_EQ(ended, (std::vector<std::string>{"run"}));
+  EXPECT_EQ(ended, (std::vector<std::string>{"run: context"}));
   dropped.reset();
-  EXPECT_EQ(ended, (std::vector<std::string>{"run", "dropped"}));
+  EXPECT_EQ(ended, (std::vector<std::string>{"run: context", "dropped: "}));
   promise.SetReady();
-  EXPECT_EQ(ended, (std::vector<std::string>{"run", "dropped", "waiter", "context"}));
+  EXPECT_EQ(ended, (std::vector<std::string>{"run: context", "dropped: ", "waiter: context", "context: "}));
 }
 
 TEST(UserContextHopTest, AParallelLoopRunsInItsCallersContext) {

@@ -170,12 +170,14 @@ inline __attribute__((always_inline)) void HandOn(EventHeader* result, F&& hand_
   if (!thrown.ok()) static_cast<void>(FailValue(result, std::move(thrown)));
 }
 
-/// Makes `result` in a task; the source has a value.
+/// Makes `result` in a task, out of a source that is terminal.
 template <typename Body>
 void SubmitBody(Executor& executor, const Event& result, EventHeader* source, Body& body) noexcept {
   HandOn(result.header(), [&] {
     EventRetain(source);
     SubmitOwed(executor, result, [source = Event::Adopt(source), body = std::move(body)](EventHeader* owed) mutable {
+      Status error = ErrorOf(source.header());
+      if (!error.ok()) return static_cast<void>(FailValue(owed, std::move(error)));
       body(owed, source.header());
     });
   });

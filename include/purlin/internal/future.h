@@ -120,26 +120,6 @@ struct FutureWaiter {
   }
 };
 
-/// Makes what it owes in a task, out of a source that is terminal.
-template <typename Body>
-struct FutureTask {
-  Event source;
-  Body body;
-  void operator()(EventHeader* owed) {
-    Status error = ErrorOf(source.header());
-    if (!error.ok()) return static_cast<void>(FailValue(owed, std::move(error)));
-    body(owed, source.header());
-  }
-};
-
-template <typename Body>
-void SubmitFutureTask(Executor& executor, const Event& result, EventHeader* source, Body& body) noexcept {
-  HandOn(result.header(), [&] {
-    EventRetain(source);
-    SubmitOwed(executor, result, FutureTask<Body>{Event::Adopt(source), std::move(body)});
-  });
-}
-
 /// Makes `result` in a task that a waiter of `source` submits. Errors go through a task as well, for the sake of what
 /// is attached to `result`: it must not run on the thread that sets `source`. If no reference to it is left, no task is
 /// made.
@@ -154,7 +134,7 @@ struct FutureSubmitter {
       if (!status.ok()) return static_cast<void>(FailValue(result.header(), status));
       if (!kAlways) return EndUnobserved(result.header());
     }
-    SubmitFutureTask(*executor, result, source, body);
+    SubmitBody(*executor, result, source, body);
   }
 };
 
@@ -171,7 +151,7 @@ EventHeader* DeriveFuture(EventHeader* source, Executor* executor, Body body, La
       body(result, source);
     } else {
       EventRetain(result);
-      SubmitFutureTask(*executor, Event::Adopt(result), source, body);
+      SubmitBody(*executor, Event::Adopt(result), source, body);
     }
     return result;
   }

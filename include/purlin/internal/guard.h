@@ -46,7 +46,8 @@ bool GuardedOk(const char* place, F&& f, Mode = Mode()) noexcept {
   return true;
 }
 
-/// GuardedOk for callers that ignore the result.
+/// GuardedOk for callers that ignore the result. Without exceptions it is the call itself: an instantiation less for
+/// each closure.
 template <typename F, typename Mode = WithExceptions>
 void Guarded(const char* place, F&& f, Mode mode = Mode()) noexcept {
   if constexpr (Mode::value) {
