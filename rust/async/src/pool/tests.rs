@@ -434,7 +434,8 @@ fn join_panics_as_its_closures_do() {
 
 #[test]
 fn a_cancelling_shutdown_drops_what_has_not_begun() {
-    let (pool, begun, gate) = (pool(1), Arc::new(Barrier::new(2)), Arc::new(Barrier::new(2)));
+    // Without spares: a thread that did not go on for long enough would see one run what is to be cancelled.
+    let (pool, begun, gate) = (pool_of_at_most(1, 1).unwrap(), Arc::new(Barrier::new(2)), Arc::new(Barrier::new(2)));
     let inside = (Arc::clone(&begun), Arc::clone(&gate));
     pool.schedule(c"running", move || {
         inside.0.wait();
@@ -457,7 +458,8 @@ fn a_cancelling_shutdown_drops_what_has_not_begun() {
 
 #[test]
 fn a_shutdown_that_passes_its_deadline_names_what_runs() {
-    let (pool, begun, gate) = (pool(2), Arc::new(Barrier::new(3)), Arc::new(Barrier::new(3)));
+    // Without spares, as above.
+    let (pool, begun, gate) = (pool_of_at_most(2, 2).unwrap(), Arc::new(Barrier::new(3)), Arc::new(Barrier::new(3)));
     for label in [c"slow", c"slower"] {
         let inside = (Arc::clone(&begun), Arc::clone(&gate));
         let task = move || {
