@@ -136,8 +136,12 @@ inline __attribute__((always_inline)) void RunWaiterNow(EventHeader* event, F&& 
   if (here.depth >= kMaxInlineDepth) return DeferClosure(event, std::forward<F>(waiter));
   ++here.depth;
   Guarded("waiter", [&] {
-    Closure closure(std::forward<F>(waiter));
-    CallWaiter(closure, event);
+    if constexpr (std::is_same_v<F, Closure> && std::is_trivially_copyable_v<Closure>) {
+      CallWaiter(waiter, event);  // No copy, which would stall on the stores that have just made what it reads.
+    } else {
+      Closure closure(std::forward<F>(waiter));
+      CallWaiter(closure, event);
+    }
   });
   if (--here.depth == 0 && here.deferred != 0) RunDeferredWaiters();
 }

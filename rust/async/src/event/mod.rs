@@ -406,8 +406,9 @@ impl Event {
     /// ```
     #[inline]
     pub fn on_ready(&self, waiter: impl FnOnce(&Result<(), Error>) + Send + 'static) {
-        if self.is_ready() && waiters::may_nest() {
-            let outcome = self.outcome();
+        let state = self.header().map_or(STATE_READY, EventHeader::state);
+        if matches!(state, STATE_READY | STATE_ERROR) && waiters::may_nest() {
+            let outcome = if state == STATE_READY { Ok(()) } else { self.outcome() };
             return waiters::nested(|| waiters::call(waiter, &outcome));
         }
         let node = waiters::new(waiter);

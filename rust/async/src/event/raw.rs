@@ -302,6 +302,7 @@ pub(super) unsafe fn finish(event: *mut EventHeader, completion: Completion) {
 ///
 /// # Safety
 /// `event` is null or alive; `waiter` is the caller's own, aligned to 8, valid until it is invoked, and invoked once.
+#[inline]
 pub unsafe fn attach(event: *mut EventHeader, waiter: *mut Waiter) {
     // SAFETY: the caller's promises; a waiter that was not pushed is a list of one.
     unsafe {

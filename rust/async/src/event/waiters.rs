@@ -170,13 +170,17 @@ impl<F: FnOnce(&Result<(), Error>)> ClosureWaiter<F> {
 
     #[inline]
     fn allocated(closure: F) -> *mut Waiter {
-        let this = Self { waiter: Waiter { next: ptr::null_mut(), invoke: Self::invoke }, closure };
+        let waiter = Waiter { next: ptr::null_mut(), invoke: Self::invoke };
         if !Self::IN_A_BLOCK {
-            return Box::into_raw(Box::new(this)).cast();
+            return Box::into_raw(Box::new(Self { waiter, closure })).cast();
         }
         let node = slab::allocate(Self::CLASS).cast::<Self>();
+        // Each field where it belongs: a copy of the whole would stall on the stores that have just made it.
         // SAFETY: a block that is large enough, and ours.
-        unsafe { node.write(this) };
+        unsafe {
+            (&raw mut (*node).waiter).write(waiter);
+            (&raw mut (*node).closure).write(closure);
+        }
         node.cast()
     }
 
