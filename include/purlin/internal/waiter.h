@@ -38,22 +38,30 @@ inline __attribute__((always_inline)) void CallWaiter(F& f, const EventHeader* e
   }
 }
 
+/// Copies the words of 8 bytes at those places.
+template <std::size_t... kAt>
+inline __attribute__((always_inline)) void CopyWords(unsigned char* to, const unsigned char* from,
+                                                     std::index_sequence<kAt...> /*places*/) noexcept {
+  const auto copy = [&](std::size_t at) __attribute__((always_inline)) {
+    std::uint64_t word;
+    std::memcpy(&word, from + at * sizeof(word), sizeof(word));
+    asm("" : "+r"(word));  // So that no two of them become one.
+    std::memcpy(to + at * sizeof(word), &word, sizeof(word));
+  };
+  (copy(kAt), ...);
+}
+
 /// A copy in pieces of 8 bytes. Compilers copy by 16, which stalls on a closure that stores of 8 have just made.
 template <typename F>
 inline __attribute__((always_inline)) void CopyByWords(F* to, const F& from) noexcept {
   static_assert(std::is_trivially_copyable_v<F>);
   if constexpr (!std::is_empty_v<F>) {
-    constexpr std::size_t kWordBytes = sizeof(std::uint64_t);
-    constexpr std::size_t kRest = sizeof(F) / kWordBytes * kWordBytes;
+    constexpr std::size_t kWords = sizeof(F) / sizeof(std::uint64_t);
+    constexpr std::size_t kRest = sizeof(F) % sizeof(std::uint64_t);
     auto* bytes = reinterpret_cast<unsigned char*>(to);
     const auto* source = reinterpret_cast<const unsigned char*>(&from);
-    for (std::size_t at = 0; at < kRest; at += kWordBytes) {
-      std::uint64_t word;
-      std::memcpy(&word, source + at, kWordBytes);
-      asm("" : "+r"(word));  // So that no two of them become one.
-      std::memcpy(bytes + at, &word, kWordBytes);
-    }
-    if constexpr (kRest < sizeof(F)) std::memcpy(bytes + kRest, source + kRest, sizeof(F) - kRest);
+    CopyWords(bytes, source, std::make_index_sequence<kWords>());
+    if constexpr (kRest != 0) std::memcpy(bytes + sizeof(F) - kRest, source + sizeof(F) - kRest, kRest);
   }
 }
 

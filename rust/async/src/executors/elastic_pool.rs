@@ -414,10 +414,7 @@ impl ElasticPoolShared {
             }
             if let Some(task) = state.queue.pop_front() {
                 drop(state);
-                {
-                    let _span = tracing::trace_span!(target: "purlin", "run", label = %task.label()).entered();
-                    task.run();
-                }
+                task.run_in_span();
                 if !self.process.is_this() {
                     // The task has forked, and this is the child's only thread: the pool is the parent's.
                     return;

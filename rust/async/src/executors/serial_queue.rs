@@ -318,10 +318,7 @@ impl SerialQueueShared {
             for _ in 0..BATCH {
                 let Some(entry) = self.next() else { return };
                 match entry {
-                    Entry::Task(task) => {
-                        let _span = tracing::trace_span!(target: "purlin", "run", label = %task.label()).entered();
-                        task.run();
-                    }
+                    Entry::Task(task) => task.run_in_span(),
                     Entry::Drained(promise) => _ = promise.set_ready(),
                 }
             }

@@ -65,11 +65,16 @@ impl Injector {
         self.lanes[priority as usize].push(task)
     }
 
+    /// Whether a lane has tasks. In the order that the module says.
+    #[inline]
+    pub(super) fn has(&self, priority: Priority) -> bool {
+        !self.lanes[priority as usize].is_empty()
+    }
+
     /// The oldest task of a lane.
     #[inline]
     pub(super) fn take_one(&self, priority: Priority) -> Option<*mut TaskNode> {
-        let lane = &self.lanes[priority as usize];
-        if lane.is_empty() { None } else { lane.take(|_| 0, None) }
+        if self.has(priority) { self.lanes[priority as usize].take(|_| 0, None) } else { None }
     }
 
     /// The oldest task of the normal lane; up to [`BATCH`] more, the caller's share, go to its `ring`, which is

@@ -226,6 +226,29 @@ fn a_spawned_task_wakes_another_worker() {
 }
 
 #[test]
+fn what_a_thief_moves_wakes_a_worker_that_has_not_seen_it() {
+    explore("loot against sleep", None, || {
+        let (shared, runs) = (pool(3, 0), Arc::new(AtomicUsize::new(0)));
+        (0..2).for_each(|_| shared.put(0, counting(&runs)));
+        let looking = Arc::clone(&shared);
+        let other = thread::spawn(move || {
+            looking.idle.begin_search();
+            // One task at least is in a ring when all is over, so this ends.
+            looking.idle.sleep(2, || looking.has_work());
+            let _ = looking.idle.end_search();
+        });
+        // SAFETY: no thread works on that seat.
+        let stolen = unsafe { shared.rob(1) }.expect("no thread takes one but this");
+        other.join().unwrap();
+        // SAFETY: stolen, so ours.
+        unsafe { Task::from_raw(stolen) }.run();
+        shared.close();
+        shared.cancel();
+        assert_eq!((runs.load(Ordering::Relaxed), Arc::strong_count(&runs)), (1, 1), "the other was there, too");
+    });
+}
+
+#[test]
 fn two_tasks_that_need_each_other_meet() {
     explore("two submits against two sleepers", 2, || {
         let shared = pool(2, 0);

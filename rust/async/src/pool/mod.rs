@@ -1,10 +1,10 @@
 //! A fixed number of threads, and what they do.
 //!
-//! Files: `deque.rs`, `injector.rs` and `idle.rs` are the protocols under the pool; `worker.rs` says what a thread
-//! does, `blocking.rs` what it does when a task waits, `relief.rs` when a task waits unseen, `roles.rs` which thread
-//! stands in for which, `seats.rs` where they sit; `fork_join.rs` and `parallel_for.rs` are work that is shared and
-//! waited for; `threads.rs` and `thread_pool.rs` say how a pool begins and ends; `parallelism` how many threads this
-//! machine grants. Models: `loom_model.rs` and, the whole pool, `shuttle_model.rs`.
+//! Files: `deque.rs`, `injector.rs` and `idle.rs` are the protocols under the pool; `seat.rs` has what others see of a
+//! thread, `worker.rs` says what it does, `blocking.rs` what it does when a task waits, `relief.rs` when a task waits
+//! unseen, `roles.rs` which thread stands in for which, `seats.rs` where they sit; `fork_join.rs` and `parallel_for.rs`
+//! are work that is shared and waited for; `threads.rs` and `thread_pool.rs` say how a pool begins and ends;
+//! `parallelism` how many threads this machine grants. Models: `loom_model.rs` and, the whole pool, `shuttle_model.rs`.
 
 #![allow(unsafe_code, reason = "tasks are intrusive; loops lend their body to other threads")]
 
@@ -18,6 +18,7 @@ pub mod parallelism;
 #[cfg_attr(purlin_model, path = "relief_model.rs")]
 pub(crate) mod relief;
 mod roles;
+mod seat;
 mod seats;
 mod submitter;
 pub(crate) mod thread_pool;

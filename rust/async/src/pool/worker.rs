@@ -2,26 +2,29 @@
 //!
 //! A worker has two rings (`deque.rs`): `spawned` for the tasks that its own tasks schedule, which it runs newest
 //! first, and `batch` for what it took from the injector (`injector.rs`), oldest first. When both are empty it takes
-//! more from the injector; when that is empty too, it searches: it steals from the other workers, looks again for a
-//! while ([`LOOKS`]), and sleeps (`idle.rs`).
+//! more from the injector; when that is empty too, it searches: it steals from the other workers, of many spawned tasks
+//! some for its own `batch` at once, looks again for a while ([`LOOKS`]), and sleeps (`idle.rs`).
 //!
 //! No task starves: urgent tasks go first; now and then a worker takes an outside task or its oldest spawned one before
 //! the newest, and a task of low priority before everything.
 
 use std::cell::Cell;
-use std::ffi::c_char;
 use std::fmt;
 use std::ptr;
 use std::sync::{Arc, Weak};
+
+use tracing::level_filters::LevelFilter;
+use tracing::trace_span;
 
 use super::blocking;
 use super::blocking::Beneath;
 use super::deque::Deque;
 use super::idle::Idle;
-use super::injector::{BATCH, Injector};
+use super::injector::Injector;
 use super::relief;
 use super::relief::Relief;
 use super::roles::Roles;
+use super::seat::Seat;
 use super::seats::Seats;
 use super::threads::{Starter, Threads};
 use crate::event::{Event, EventPromise, set_blocking_hook};
@@ -31,15 +34,13 @@ use crate::task::{Priority, Task};
 use crate::user_context::current_id;
 use purlin_base::label::Label;
 use purlin_base::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, SeqCst};
-use purlin_base::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicUsize};
+use purlin_base::sync::atomic::{AtomicBool, AtomicUsize};
 use purlin_base::sync::{Process, hint, per_thread};
 
 /// Every so many tasks, a worker takes an outside task first; halfway between, its oldest spawned task.
 const TURN: u32 = 61;
 /// Every so many turns, the outside task is one of low priority.
 const LOW_TURN: u32 = 8;
-/// Spawned tasks that a worker holds; the rest goes to the injector.
-const RING: usize = if cfg!(purlin_model) { 4 } else { 1024 };
 /// How often a searching worker looks before it sleeps: for about 10 microseconds. If [`LOOKERS`] search already,
 /// another sleeps at once.
 const LOOKS: u32 = if cfg!(purlin_model) { 0 } else { 32 + PAUSES };
@@ -82,16 +83,6 @@ pub(super) struct PoolShared {
     me: Weak<PoolShared>,
 }
 
-/// What others see of a worker.
-pub(super) struct Seat {
-    spawned: Deque,
-    batch: Deque,
-    /// The label of the task that runs, or null.
-    running: AtomicPtr<c_char>,
-    /// The system's number of the thread, or 0.
-    thread: AtomicU32,
-}
-
 /// What only the worker itself sees. Lives on its thread's stack.
 pub(super) struct Worker {
     shared: *const PoolShared,
@@ -128,6 +119,7 @@ pub(super) trait Until {
 struct Shift<'a>(&'a PoolShared, usize);
 
 impl Until for Shift<'_> {
+    #[inline]
     fn is_over(&self) -> bool {
         let Self(shared, seat) = *self;
         if !shared.is_here() {
@@ -144,26 +136,6 @@ impl Until for Shift<'_> {
     /// is nothing to do.
     fn is_over_before_sleep(&self) -> bool {
         self.0.is_closing() || self.is_over()
-    }
-}
-
-impl Seat {
-    fn new() -> Self {
-        let (running, thread) = (AtomicPtr::new(ptr::null_mut()), AtomicU32::new(0));
-        Self {
-            spawned: Deque::new(RING),
-            batch: Deque::new(if cfg!(purlin_model) { 2 } else { BATCH }),
-            running,
-            thread,
-        }
-    }
-
-    fn is_empty(&self) -> bool {
-        self.spawned.is_empty() && self.batch.is_empty()
-    }
-
-    fn steal(&self) -> Option<*mut TaskNode> {
-        self.spawned.steal_one().or_else(|| self.batch.steal_one())
     }
 }
 
@@ -252,8 +224,21 @@ impl PoolShared {
     /// Queues a task and wakes a worker for it; gives it back after [`close`](Self::close).
     #[inline]
     pub(super) fn submit(&self, task: Task, priority: Priority) -> Result<(), Task> {
-        let _span =
-            tracing::trace_span!(target: "purlin", "schedule", label = %task.label(), context = current_id()).entered();
+        // As Task::run_in_span().
+        if LevelFilter::current() >= LevelFilter::TRACE {
+            return self.submit_watched(task, priority);
+        }
+        self.submit_unwatched(task, priority)
+    }
+
+    #[cold]
+    fn submit_watched(&self, task: Task, priority: Priority) -> Result<(), Task> {
+        let _span = trace_span!(target: "purlin", "schedule", label = %task.label(), context = current_id()).entered();
+        self.submit_unwatched(task, priority)
+    }
+
+    #[inline]
+    fn submit_unwatched(&self, task: Task, priority: Priority) -> Result<(), Task> {
         self.push(task, priority)?;
         self.wake_one();
         Ok(())
@@ -292,14 +277,15 @@ impl PoolShared {
         self.injector.push(task, priority)
     }
 
-    /// Lends a job on this worker's stack to the worker that steals it; false if there is no room.
+    /// Lends a job on this worker's stack to the worker that steals it; false if there is no room. A worker that falls
+    /// asleep meanwhile may not see it: then this one will take it back.
     ///
     /// # Safety
     /// The node is complete and stays until it was taken back or invoked; `worker` is this thread.
     #[inline]
     pub(super) unsafe fn lend(&self, worker: &Worker, job: *mut TaskNode) -> bool {
         // SAFETY: the seat is this thread's.
-        let lent = unsafe { worker.own().spawned.push(job) };
+        let lent = unsafe { worker.own().spawned.offer(job) };
         if lent {
             self.wake_one();
         }
@@ -331,6 +317,13 @@ impl PoolShared {
     #[cfg(not(purlin_model))]
     pub(super) fn me(&self) -> &Weak<Self> {
         &self.me
+    }
+
+    /// Puts a task into the ring of a seat on which no thread works.
+    #[cfg(all(test, loom))]
+    pub(super) fn put(&self, seat: usize, task: Task) {
+        // SAFETY: this thread is its only user.
+        assert!(unsafe { self.seats.get(seat).spawned.push(task.into_raw()) });
     }
 
     /// The system's numbers of the threads that work, wait or rest.
@@ -396,9 +389,10 @@ impl PoolShared {
         let seat = worker.own();
         let tick = worker.tick.get().wrapping_add(1);
         worker.tick.set(tick);
-        let urgent = self.injector.take_one(Priority::High);
-        if urgent.is_some() {
-            return urgent;
+        if self.injector.has(Priority::High)
+            && let Some(urgent) = self.injector.take_one(Priority::High)
+        {
+            return Some(urgent);
         }
         if tick.is_multiple_of(TURN) {
             let low = if tick.is_multiple_of(TURN * LOW_TURN) { self.injector.take_one(Priority::Low) } else { None };
@@ -412,16 +406,36 @@ impl PoolShared {
                 return oldest;
             }
         }
-        let own = self.pop(worker).or_else(|| seat.batch.steal_one());
+        self.pop(worker).or_else(|| self.next_of_batch(seat))
+    }
+
+    /// For the worker of `seat`, which has spawned nothing that is left.
+    fn next_of_batch(&self, seat: &Seat) -> Option<*mut TaskNode> {
         // SAFETY: the seat is this thread's.
-        own.or_else(|| unsafe { self.injector.take_batch(&seat.batch) })
+        seat.batch.steal_one().or_else(|| unsafe { self.injector.take_batch(&seat.batch) })
+    }
+
+    /// Another worker's task, for the worker on `seat`, whose ring may get some more of that worker's.
+    ///
+    /// # Safety
+    /// The caller is that worker.
+    pub(super) unsafe fn rob(&self, seat: usize) -> Option<*mut TaskNode> {
+        let used = self.roles.used_seats();
+        // SAFETY: the caller's promise.
+        let rob = |victim: &Seat| unsafe { victim.steal_for(self.seats.get(seat)) };
+        let (task, more) =
+            self.seats.find_map(seat + 1..used, rob).or_else(|| self.seats.find_map(0..seat.min(used), rob))?;
+        if more > 0 {
+            // A worker that fell asleep while they were in no ring has not seen them.
+            self.wake_one();
+        }
+        Some(task)
     }
 
     /// Another worker's task, one from outside, or at last one of low priority.
     fn steal(&self, worker: &Worker) -> Option<*mut TaskNode> {
-        let (own, used) = (worker.seat, self.roles.used_seats());
-        let stolen = self.seats.find_map(own + 1..used, Seat::steal);
-        let stolen = stolen.or_else(|| self.seats.find_map(0..own.min(used), Seat::steal));
+        // SAFETY: the worker is this thread's.
+        let stolen = unsafe { self.rob(worker.seat) };
         let outside = || self.injector.take_one(Priority::High).or_else(|| self.injector.take_one(Priority::Normal));
         stolen.or_else(outside).or_else(|| self.injector.take_one(Priority::Low))
     }
@@ -443,6 +457,11 @@ impl PoolShared {
     /// Searches, and sleeps, until there is a task or it is over.
     #[cold]
     fn search(&self, worker: &Worker, until: &impl Until) -> Option<*mut TaskNode> {
+        // What is found at once needs no search that other threads know of: they read its count at each push.
+        // SAFETY: the worker is this thread's.
+        if let Some(task) = unsafe { self.rob(worker.seat) } {
+            return Some(task);
+        }
         let mut may_look = self.idle.begin_search() < LOOKERS;
         let found = loop {
             let mut looks = if may_look { LOOKS } else { 0 };
@@ -482,8 +501,7 @@ impl PoolShared {
         if self.cancelling.load(Relaxed) {
             drop(task);
         } else {
-            let _span = tracing::trace_span!(target: "purlin", "run", label = %task.label()).entered();
-            task.run();
+            task.run_in_span();
         }
         worker.mark.set(outer.0);
         seat.running.store(outer.1, Relaxed);
