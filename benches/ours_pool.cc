@@ -5,6 +5,7 @@
 #include "ours.h"
 #include "pool_rows.h"
 #include "purlin/executor.h"
+#include "step_rows.h"
 
 namespace {
 
@@ -12,7 +13,7 @@ class OurPool {
  public:
   static constexpr bool kParallelFor = true;
   static constexpr bool kJoin = true;
-  OurPool() : runner_(Make()) {}
+  explicit OurPool(int threads = 2) : runner_(Make(threads)) {}
 
   template <typename F>
   void Schedule(F&& f) {
@@ -31,9 +32,9 @@ class OurPool {
   }
 
  private:
-  static purlin::ThreadPoolAsyncWorkRunner Make() {
+  static purlin::ThreadPoolAsyncWorkRunner Make(int threads) {
     purlin::ThreadPoolOptions options;
-    options.thread_count = 2;
+    options.thread_count = static_cast<std::size_t>(threads);
     auto runner = purlin::ThreadPoolAsyncWorkRunner::Create(options);
     if (!runner.ok()) {
       std::fprintf(stderr, "purlin_bench: %s\n", runner.status().ToString().c_str());
@@ -47,6 +48,10 @@ class OurPool {
 }  // namespace
 
 OpList PoolOps() {
-  static const std::vector<Op> ops = PoolRows<OurPool>::Table("purlin");
+  static const std::vector<Op> ops = [] {
+    std::vector<Op> all = PoolRows<OurPool>::Table("purlin");
+    for (const Op& op : StepRows<StepOn<OurPool>>::Table("purlin")) all.push_back(op);
+    return all;
+  }();
   return {ops.data(), ops.size()};
 }

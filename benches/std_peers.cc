@@ -11,6 +11,7 @@
 #include "latch.h"
 #include "ours.h"
 #include "pool_rows.h"
+#include "step_rows.h"
 
 namespace {
 
@@ -97,8 +98,8 @@ class LockedQueue {
  public:
   static constexpr bool kParallelFor = false;
   static constexpr bool kJoin = false;
-  LockedQueue() {
-    for (int i = 0; i < 2; ++i) std::thread([this] { Work(); }).detach();
+  explicit LockedQueue(int threads = 2) {
+    for (int i = 0; i < threads; ++i) std::thread([this] { Work(); }).detach();
   }
   template <typename F>
   void Schedule(F&& f) {
@@ -158,6 +159,8 @@ OpList StdEventOps() {
 OpList StdPoolOps() {
   static const std::vector<Op> ops = [] {
     std::vector<Op> all = PoolRows<LockedQueue>::Table("one locked queue");
+    for (const Op& op : StepRows<StepOn<LockedQueue>>::Table("one locked queue")) all.push_back(op);
+    for (const Op& op : StepRows<StepAlone>::OneThread("one thread")) all.push_back(op);
     all.push_back({"parked pool: CPU ns in a second of rest", "no pool", 1, &IdleWithoutPool, kOnce});
     all.push_back({"parallel loop, per item", "one thread", kLoopItems, &PlainLoop, kThreads});
     return all;

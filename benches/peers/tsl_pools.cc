@@ -3,6 +3,7 @@
 
 #include "peers/tsl.h"
 #include "pool_rows.h"
+#include "step_rows.h"
 #include "xla/pjrt/async_work_runner.h"
 #include "xla/pjrt/thread_pool_async_work_runner.h"
 #include "xla/tsl/platform/env.h"
@@ -12,6 +13,7 @@ namespace {
 
 class ThreadPool {
  public:
+  explicit ThreadPool(int threads = 2) : pool_(tsl::Env::Default(), "tsl_bench", threads) {}
   static constexpr bool kParallelFor = true;
   static constexpr bool kJoin = false;
   template <typename F>
@@ -26,7 +28,7 @@ class ThreadPool {
   }
 
  private:
-  tsl::thread::ThreadPool pool_{tsl::Env::Default(), "tsl_bench", 2};
+  tsl::thread::ThreadPool pool_;
 };
 
 class WorkRunner {
@@ -47,6 +49,7 @@ class WorkRunner {
 
 std::vector<Op> TslPoolOps() {
   std::vector<Op> ops = PoolRows<ThreadPool>::Table("tsl::ThreadPool");
+  for (const Op& op : StepRows<StepOn<ThreadPool>>::Table("tsl::ThreadPool")) ops.push_back(op);
   for (const Op& op : PoolRows<WorkRunner>::Table("xla::AsyncWorkRunner")) ops.push_back(op);
   return ops;
 }

@@ -38,17 +38,18 @@ inline __attribute__((always_inline)) void CallWaiter(F& f, const EventHeader* e
   }
 }
 
-/// Copies the words of 8 bytes at those places.
+inline __attribute__((always_inline)) void CopyWord(unsigned char* to, const unsigned char* from) noexcept {
+  std::uint64_t word;
+  std::memcpy(&word, from, sizeof(word));
+  asm("" : "+r"(word));  // So that no two of them become one.
+  std::memcpy(to, &word, sizeof(word));
+}
+
+/// Copies the words at those places.
 template <std::size_t... kAt>
 inline __attribute__((always_inline)) void CopyWords(unsigned char* to, const unsigned char* from,
                                                      std::index_sequence<kAt...> /*places*/) noexcept {
-  const auto copy = [&](std::size_t at) __attribute__((always_inline)) {
-    std::uint64_t word;
-    std::memcpy(&word, from + at * sizeof(word), sizeof(word));
-    asm("" : "+r"(word));  // So that no two of them become one.
-    std::memcpy(to + at * sizeof(word), &word, sizeof(word));
-  };
-  (copy(kAt), ...);
+  (CopyWord(to + kAt * sizeof(std::uint64_t), from + kAt * sizeof(std::uint64_t)), ...);
 }
 
 /// A copy in pieces of 8 bytes. Compilers copy by 16, which stalls on a closure that stores of 8 have just made.
@@ -60,7 +61,7 @@ inline __attribute__((always_inline)) void CopyByWords(F* to, const F& from) noe
     constexpr std::size_t kRest = sizeof(F) % sizeof(std::uint64_t);
     auto* bytes = reinterpret_cast<unsigned char*>(to);
     const auto* source = reinterpret_cast<const unsigned char*>(&from);
-    CopyWords(bytes, source, std::make_index_sequence<kWords>());
+    if constexpr (kWords != 0) CopyWords(bytes, source, std::make_index_sequence<kWords>());
     if constexpr (kRest != 0) std::memcpy(bytes + sizeof(F) - kRest, source + sizeof(F) - kRest, kRest);
   }
 }
