@@ -138,8 +138,8 @@ impl Task {
         thread_state::running(self.number(), label, || self.invoke(TaskOp::RUN));
     }
 
-    /// As `run`, inside a span that says so. Where no subscriber may want it, that costs one load, not the thirty
-    /// instructions of a span that no subscriber takes.
+    /// As `run`, inside a span that says so: where no subscriber may want it, one load, not an empty span that is made
+    /// and dropped.
     #[inline]
     pub(crate) fn run_in_span(self) {
         if LevelFilter::current() >= LevelFilter::TRACE { self.run_watched() } else { self.run() }
