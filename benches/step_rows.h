@@ -2,8 +2,8 @@
 // XLA's CPU thunk executor makes them. A thread that has run a task goes on with the first that became ready by it and
 // schedules the others.
 //
-// A pool P is made by P(threads) and has Schedule(f), as in pool_rows.h. A peer that has graphs of its own has its own
-// class with Start(run) instead (peers/tbb.cc).
+// A pool P is made by P(threads) and has Schedule(f), as in pool_rows.h; StepOn<P> runs the graph on it. A peer that
+// has graphs of its own has a class like StepOn (peers/tbb.cc).
 #ifndef PURLIN_BENCHES_STEP_ROWS_H_
 #define PURLIN_BENCHES_STEP_ROWS_H_
 

@@ -16,6 +16,10 @@
 
 namespace {
 
+// Of all arenas together: oneTBB has no more threads than cores unless it is told so, and takes the least that it is
+// told.
+constexpr std::size_t kMostThreads = 17;
+
 thread_local bool inside = false;
 
 class Pool {
@@ -46,7 +50,7 @@ class Pool {
   }
 
  private:
-  tbb::global_control threads_{tbb::global_control::max_allowed_parallelism, 17};
+  tbb::global_control threads_{tbb::global_control::max_allowed_parallelism, kMostThreads};
   tbb::task_arena arena_{2, 0};
   tbb::task_arena loops_{3, 1};  // Two workers and the caller, as for the others.
   tbb::task_group group_;
@@ -80,6 +84,7 @@ class Flow {
 
  private:
   using Node = tbb::flow::continue_node<tbb::flow::continue_msg>;
+  tbb::global_control threads_{tbb::global_control::max_allowed_parallelism, kMostThreads};
   tbb::task_arena arena_;
   StepRun& run_;
   std::unique_ptr<tbb::flow::graph> graph_;

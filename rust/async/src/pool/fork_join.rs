@@ -157,7 +157,7 @@ where
     }
 }
 
-// Always, as take_back() below: their own calls would be a fifth of what a join of small closures costs from C++.
+// Always, as take_back() below: calls of their own are a part of what a join of small closures costs.
 #[inline(always)]
 fn on_worker<A, B, RA, RB>(shared: &PoolShared, worker: &Worker, a: A, b: B) -> Option<(RA, RB)>
 where
