@@ -83,6 +83,7 @@ list(JOIN rustflags "${separator}" encoded_rustflags)
 list(TRANSFORM purlin_features PREPEND "purlin-lib/" OUTPUT_VARIABLE cargo_features)
 list(JOIN cargo_features "," cargo_features)
 separate_arguments(cargo_flags UNIX_COMMAND "${PURLIN_CARGO_FLAGS}")
+list(APPEND cargo_flags ${purlin_sanitize_cargo_flags})
 
 set(purlin_cargo_environment ${purlin_sanitize_environment}
   "CARGO_TARGET_DIR=${PURLIN_CARGO_TARGET_DIR}" "CARGO_ENCODED_RUSTFLAGS=${encoded_rustflags}"

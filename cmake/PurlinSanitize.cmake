@@ -1,5 +1,5 @@
 # Sanitizers over C++ and Rust together. Sets, for the whole build: compile and link options, and for cargo
-# purlin_sanitize_rustflags and purlin_sanitize_environment.
+# purlin_sanitize_rustflags, purlin_sanitize_environment and purlin_sanitize_cargo_flags.
 #
 # rustc 1.95 has the -Z flags behind RUSTC_BOOTSTRAP; its std stays uninstrumented. That is enough for ASan. For TSan
 # the locks must be instrumented too: --cfg purlin_tsan makes rust/base take parking_lot, compiled with us, for std's.
@@ -7,6 +7,7 @@
 # when it is freed.
 set(purlin_sanitize_rustflags "")
 set(purlin_sanitize_environment "")
+set(purlin_sanitize_cargo_flags "")
 if(NOT PURLIN_SANITIZE)
   return()
 endif()
@@ -30,6 +31,9 @@ endif()
 list(APPEND purlin_sanitize_rustflags -Zsanitizer=${PURLIN_SANITIZE} -Cunsafe-allow-abi-mismatch=sanitizer
             -Cforce-frame-pointers=yes -Cdebuginfo=1)
 set(purlin_sanitize_environment RUSTC_BOOTSTRAP=1)
+# The library, the plugin and the reference model are built one after the other: with the features of the whole
+# workspace, so that what they share is compiled once.
+list(APPEND purlin_sanitize_cargo_flags -Zfeature-unification --config "resolver.feature-unification=\"workspace\"")
 add_compile_options(${purlin_sanitize_flags})
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   # Its manual: "-fsanitize=... may cause false positives" of these warnings. Builds without sanitizers have them.

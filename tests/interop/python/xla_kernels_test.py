@@ -15,7 +15,8 @@ cargo = shutil.which("cargo") or shutil.which("cargo", path=os.path.expanduser("
 if not cargo:
     print("skipped: there is no cargo")
     sys.exit(77)
-command = [cargo, "test", "--locked", "--offline", "-p", "purlin-xla-proto", "--lib", "tests::xla", "--", "--ignored", "--nocapture"]
+command = [cargo, "test", "--locked", "--offline", "--workspace", "--lib", "kernels::tests::xla", "--",
+           "--ignored", "--nocapture"]
 answer = subprocess.run(command, check=True, cwd=ROOT, stdout=subprocess.PIPE, text=True).stdout
 print(answer)
 # Three tests: a name that no test has would pass as well.
