@@ -19,7 +19,7 @@ if(PURLIN_INTEROP_QUICK AND PURLIN_GOLD)
   string(APPEND CMAKE_EXE_LINKER_FLAGS " -fuse-ld=gold")
 endif()
 set(purlin_flags -O1 -Wall -Wextra -Wpedantic -Wconversion -Werror)
-# Debian's abseil is g++'s, whose names of some templates clang has no more since 18.
+# Debian's abseil is compiled by g++ 12; since 18, clang has other names for some of its templates.
 if(CMAKE_CXX_COMPILER_ID MATCHES Clang)
   list(APPEND purlin_flags ${clang_flags} -fclang-abi-compat=17)
 endif()
