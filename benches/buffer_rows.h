@@ -69,6 +69,48 @@ std::uint64_t TimeThreads(int count, const F& share) {
   return static_cast<std::uint64_t>(std::chrono::nanoseconds(Clock::now() - start).count() / count);
 }
 
+// Threads that work while another one copies.
+struct BesideWork {
+  std::atomic<bool> stop{false};
+  std::atomic<int> begun{0};
+  std::atomic<int> ended{0};
+  std::atomic<std::uint64_t> units{0};
+
+  // What each of the busy threads does: units of about a microsecond, in registers.
+  void Work() {
+    begun.fetch_add(1);
+    std::uint64_t done = 0;
+    for (std::uint32_t word = 1; !stop.load(std::memory_order_relaxed); ++done) {
+      for (int step = 0; step < 1000; ++step) {
+        word = word * 1664525 + 1013904223;
+        Touch(word);
+      }
+    }
+    units.fetch_add(done);
+    ended.fetch_add(1);
+  }
+
+  // Calls `copy()` `count` times while `threads` threads work, which `start(work)` starts one by one. Answers the time
+  // of all copies, or, for each copy, that of a unit of a thread's work.
+  template <typename Start, typename Copy>
+  static std::uint64_t Measure(std::uint64_t count, int threads, bool of_the_work, const Start& start,
+                               const Copy& copy) {
+    using Clock = std::chrono::steady_clock;
+    auto* work = new BesideWork;
+    for (int thread = 0; thread < threads; ++thread) start(*work);
+    while (work->begun.load() != threads) std::this_thread::yield();
+    const Clock::time_point begin = Clock::now();
+    for (std::uint64_t i = 0; i < count; ++i) copy();
+    const auto elapsed = static_cast<std::uint64_t>(std::chrono::nanoseconds(Clock::now() - begin).count());
+    work->stop.store(true);
+    while (work->ended.load() != threads) std::this_thread::yield();
+    const std::uint64_t units = work->units.load();
+    delete work;
+    const std::uint64_t unit = elapsed * static_cast<std::uint64_t>(threads) / (units > 0 ? units : 1);
+    return of_the_work ? unit * count : elapsed;
+  }
+};
+
 template <typename B>
 struct BufferRows {
   using Buffer = typename B::Buffer;

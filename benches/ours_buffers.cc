@@ -73,9 +73,24 @@ struct OurBuffers {
   }
 };
 
+// A copy from the host, which the caller does inside of the call, while all workers of the client are busy.
+template <bool kOfTheWork>
+std::uint64_t CopyBesideWork(std::uint64_t count) {
+  purlin::ThreadPoolAsyncWorkRunner runner = OurBuffers::Get().client.runner();
+  return BesideWork::Measure(
+      count, static_cast<int>(runner.NumThreads()), kOfTheWork,
+      [&runner](BesideWork& work) { Need(runner.Schedule([&work] { work.Work(); })); },
+      [] { OurBuffers::Await(OurBuffers::FromHost(bench_source(), kLarge, 0)); });
+}
+
 }  // namespace
 
 OpList BufferOps() {
-  static const std::vector<Op> ops = BufferRows<OurBuffers>::Table("purlin");
+  static const std::vector<Op> ops = [] {
+    std::vector<Op> all = BufferRows<OurBuffers>::Table("purlin");
+    all.push_back({"host to device 64 MiB, workers busy", "purlin", 1, &CopyBesideWork<false>, kLong});
+    all.push_back({"host to device 64 MiB, workers busy: their work", "purlin", 1, &CopyBesideWork<true>, kLong});
+    return all;
+  }();
   return {ops.data(), ops.size()};
 }

@@ -63,6 +63,17 @@ std::uint64_t CopyOnThreads(std::uint64_t count) {
   });
 }
 
+// As Copy, while other threads are busy.
+template <bool kOfTheWork>
+std::uint64_t CopyBesideWork(std::uint64_t count) {
+  std::vector<std::thread> threads;
+  const std::uint64_t measured = BesideWork::Measure(
+      count, static_cast<int>(std::thread::hardware_concurrency()), kOfTheWork,
+      [&threads](BesideWork& work) { threads.emplace_back([&work] { work.Work(); }); }, [] { Copy(1); });
+  for (std::thread& thread : threads) thread.join();
+  return measured;
+}
+
 }  // namespace
 
 OpList StdBufferOps() {
@@ -71,6 +82,8 @@ OpList StdBufferOps() {
     all.push_back({"host to device 64 MiB", "memcpy", 1, &Copy, kLong});
     all.push_back({"device to host 64 MiB", "memcpy", 1, &Copy, kLong});
     all.push_back({"device to device 64 MiB", "memcpy", 1, &Copy, kLong});
+    all.push_back({"host to device 64 MiB, workers busy", "memcpy", 1, &CopyBesideWork<false>, kLong});
+    all.push_back({"host to device 64 MiB, workers busy: their work", "memcpy", 1, &CopyBesideWork<true>, kLong});
     all.push_back({"host to device 40 MiB, 1 thread and device", "memcpy", 1, &CopyOnThreads<1>, kLong});
     all.push_back({"host to device 40 MiB, 2 threads and devices", "memcpy", 1, &CopyOnThreads<2>, kLong});
     all.push_back({"host to device 40 MiB, 4 threads and devices", "memcpy", 1, &CopyOnThreads<4>, kLong});

@@ -15,7 +15,7 @@ use std::sync::Arc;
 
 use cudarc::driver::sys::CUstream;
 use purlin_base::Error;
-use purlin_device::backend::{Access, DeviceRange, Operation, Work};
+use purlin_device::backend::{Access, DeviceRange, IdleWorkers, Operation, Work};
 
 use crate::api::ResultCode;
 use crate::gpu::Gpu;
@@ -50,10 +50,10 @@ pub(crate) fn check_on_host(operation: &Operation) -> Result<(), Error> {
 }
 
 /// An operation on memory of the host alone.
-pub(crate) fn on_host(operation: &mut Operation) -> Result<(), Error> {
+pub(crate) fn on_host(operation: &mut Operation, idle: IdleWorkers<'_>) -> Result<(), Error> {
     // SAFETY: a schedule calls this after the dependencies and completes the event afterwards. All ranges are memory of
     // the host, by its address.
-    unsafe { operation.perform(|range| std::ptr::with_exposed_provenance_mut(address(range))) }
+    unsafe { operation.perform_in_pieces(idle, |range| std::ptr::with_exposed_provenance_mut(address(range))) }
 }
 
 /// The first byte of a range. Only after the operation's dependencies.

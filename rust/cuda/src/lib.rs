@@ -243,7 +243,7 @@ impl Backend for CudaBackend {
     fn run(&self, operation: Operation, schedule: &Schedule<'_>) -> Event {
         let Some(device) = copy::device_of(&operation) else {
             return match copy::check_on_host(&operation) {
-                Ok(()) => schedule.run(operation, INLINE_LIMIT_BYTES, copy::on_host),
+                Ok(()) => schedule.run_in_pieces(operation, INLINE_LIMIT_BYTES, copy::on_host),
                 Err(error) => Event::from_error(error),
             };
         };

@@ -115,6 +115,6 @@ impl Backend for HostBackend {
     }
 
     fn run(&self, operation: Operation, schedule: &Schedule<'_>) -> Event {
-        schedule.run(operation, INLINE_LIMIT_BYTES, perform::perform)
+        schedule.run_in_pieces(operation, INLINE_LIMIT_BYTES, perform::perform)
     }
 }

@@ -3,13 +3,13 @@
 #![allow(unsafe_code, reason = "bytes are moved by address")]
 
 use purlin_base::Error;
-use purlin_device::backend::{DeviceRange, Operation};
+use purlin_device::backend::{DeviceRange, IdleWorkers, Operation};
 
 /// Does the work now; the dependencies have happened.
-pub(crate) fn perform(operation: &mut Operation) -> Result<(), Error> {
+pub(crate) fn perform(operation: &mut Operation, idle: IdleWorkers<'_>) -> Result<(), Error> {
     // SAFETY: a schedule calls this after the dependencies and completes the event afterwards. The extents of ranges
     // are ours: readable and writable at their host's address.
-    unsafe { operation.perform(address) }
+    unsafe { operation.perform_in_pieces(idle, address) }
 }
 
 /// The first byte of a range of one of our extents.

@@ -203,6 +203,12 @@ impl Idle {
         sleepers(word) == 0 && searchers(word) == 0
     }
 
+    /// How many workers sleep or search; a hint.
+    pub(super) fn count(&self) -> usize {
+        let word = self.word.load(SeqCst);
+        sleepers(word) + searchers(word)
+    }
+
     /// True if no worker sleeps; a hint.
     pub(super) fn all_awake(&self) -> bool {
         sleepers(self.word.load(SeqCst)) == 0

@@ -4,14 +4,18 @@
 //! like every helper, until none is left; then it waits for chunks that helpers have begun. It never waits for a helper
 //! to start: one that starts late finds no chunk and leaves. So a loop inside a loop inside a fully busy pool just runs
 //! on its caller.
+//!
+//! A loop for idle workers only ([`on_idle`]) has one helper per worker that is idle when it begins. These are tasks of
+//! low priority, and leave as soon as another task waits.
 
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::worker::PoolShared;
+use super::worker::{PoolShared, Worker};
 use crate::event::EventPromise;
 use crate::task::{Priority, Task, fork};
 use purlin_base::fault;
+use purlin_base::label::Label;
 use purlin_base::panics::answered;
 use purlin_base::status::Error;
 use purlin_base::sync::atomic::AtomicUsize;
@@ -22,6 +26,12 @@ type Body<'a> = dyn Fn(Range<usize>) -> Result<(), Error> + Sync + 'a;
 
 /// Chunks per thread when the caller leaves the grain to us: enough to even out unequal ones.
 const CHUNKS_PER_THREAD: usize = 4;
+
+/// Of the tasks and the event of a loop.
+const LABEL: Label = Label::new(c"ParallelFor");
+
+/// Helpers of a loop for idle workers: as many threads use all of a memory's bandwidth, or nearly.
+const MOST_IDLE_HELPERS: usize = 7;
 
 struct Loop {
     /// The caller's, lent without its lifetime; see `take_chunks`.
@@ -43,14 +53,46 @@ unsafe impl Send for Loop {}
 // SAFETY: as above; everything else is Sync.
 unsafe impl Sync for Loop {}
 
+/// The tasks that take chunks beside the caller.
+#[derive(Clone, Copy)]
+struct Helpers {
+    label: Label,
+    /// At most.
+    count: usize,
+    priority: Priority,
+    /// They leave once another task waits.
+    give_way: bool,
+}
+
 /// See [`AsyncWorkRunner::parallel_for`](crate::task::AsyncWorkRunner::parallel_for).
 pub(super) fn run(shared: &Arc<PoolShared>, count: usize, grain: usize, body: &Body<'_>) -> Result<(), Error> {
     let threads = shared.thread_count();
     let grain = if grain == 0 { count.div_ceil(threads * CHUNKS_PER_THREAD).max(1) } else { grain };
-    let chunks = count.div_ceil(grain);
-    if chunks < 2 {
+    if count.div_ceil(grain) < 2 {
         return alone(count, grain, body);
     }
+    let helpers = Helpers { label: LABEL, count: threads, priority: Priority::Normal, give_way: false };
+    share(shared, count, grain, body, helpers)
+}
+
+/// See [`PoolSubmitter::parallel_for_idle`](super::PoolSubmitter::parallel_for_idle).
+pub(super) fn on_idle(
+    shared: &Arc<PoolShared>,
+    label: Label,
+    count: usize,
+    grain: usize,
+    body: &Body<'_>,
+) -> Result<(), Error> {
+    // The caller, be it a worker or not, takes the place of one: a pool has as many workers as there are cores.
+    let idle = shared.idle_count().min(shared.thread_count() - 1).min(MOST_IDLE_HELPERS);
+    if idle == 0 || count.div_ceil(grain) < 2 {
+        return alone(count, 0, body);
+    }
+    share(shared, count, grain, body, Helpers { label, count: idle, priority: Priority::Low, give_way: true })
+}
+
+fn share(shared: &Arc<PoolShared>, count: usize, grain: usize, body: &Body<'_>, helpers: Helpers) -> Result<(), Error> {
+    let chunks = count.div_ceil(grain);
     // SAFETY: only the lifetime changes; `take_chunks` says why no thread uses the body after this function returns.
     let body = unsafe { std::mem::transmute::<*const Body<'_>, *const Body<'static>>(body) };
     let this = Arc::new(Loop {
@@ -61,17 +103,17 @@ pub(super) fn run(shared: &Arc<PoolShared>, count: usize, grain: usize, body: &B
         next_chunk: AtomicUsize::new(0),
         chunks_left: AtomicUsize::new(chunks),
         process: Process::this(),
-        done: EventPromise::guarding(c"ParallelFor"),
+        done: EventPromise::guarding(helpers.label),
         failure: Mutex::new(None),
     });
-    let helpers = threads.min(chunks - 1);
-    for _ in 0..helpers {
+    for _ in 0..helpers.count.min(chunks - 1) {
         let this = Arc::clone(&this);
-        if shared.submit(Task::new(c"ParallelFor", move || this.take_chunks()), Priority::Normal).is_err() {
+        let task = Task::new(helpers.label, move || this.take_chunks(|| helpers.give_way && Worker::has_more()));
+        if shared.submit(task, helpers.priority).is_err() {
             break; // Shutting down: the caller does it all.
         }
     }
-    this.take_chunks();
+    this.take_chunks(|| false);
     // The body is on this stack. The promise cannot be dropped before it is set: we hold it.
     let _ = this.done.event().wait_uninterruptible();
     if !this.process.is_this() {
@@ -102,11 +144,11 @@ fn call(body: &Body<'_>, range: Range<usize>) -> Result<(), Error> {
 }
 
 impl Loop {
-    /// Runs chunks until none is left to begin.
-    fn take_chunks(&self) {
+    /// Runs chunks until none is left to begin, or, after one, until `may_leave`.
+    fn take_chunks(&self, may_leave: impl Fn() -> bool) {
         let mut mine = 0;
         // A body that forks ends the loop in the child, where the others are not.
-        while self.process.is_this() {
+        while self.process.is_this() && (mine == 0 || !may_leave()) {
             // Relaxed: a thread that gets a chunk needs only that no other thread gets it. Helpers are few, so this
             // cannot wrap around.
             let chunk = self.next_chunk.fetch_add(1, Relaxed);

@@ -13,6 +13,7 @@ use super::worker::{PoolShared, Spares};
 use super::{fork_join, parallel_for};
 use crate::event::{Event, EventPromise, when_all};
 use crate::task::{Priority, Task};
+use purlin_base::label::Label;
 use purlin_base::sync::explore;
 
 /// Schedules per model and way of choosing them.
@@ -133,6 +134,41 @@ fn loops_inside_loops_inside_tasks_end() {
             when_all(&done).wait().unwrap();
             assert_eq!(runs.load(Ordering::Relaxed), 8);
         });
+    });
+}
+
+#[test]
+fn loops_for_idle_workers_end_beside_tasks() {
+    const PIECES: usize = 3;
+    explore("loops for idle workers end beside tasks", SCHEDULES, DEPTH, || {
+        let (pieces, tasks) = (AtomicUsize::new(0), Arc::new(AtomicUsize::new(0)));
+        with_workers(|shared| {
+            // A worker that helps finds a task that waits after each piece.
+            let piece = |range: Range<usize>| {
+                pieces.fetch_add(range.len(), Ordering::Relaxed);
+                let tasks = Arc::clone(&tasks);
+                submit(shared, Task::new(c"t", move || _ = tasks.fetch_add(1, Ordering::Relaxed)));
+                Ok(())
+            };
+            while shared.idle_count() == 0 {
+                thread::yield_now();
+            }
+            parallel_for::on_idle(shared, Label::new(c"loop"), PIECES, 1, &piece).unwrap();
+            assert_eq!(pieces.load(Ordering::Relaxed), PIECES);
+        });
+        assert!((1..=PIECES).contains(&tasks.load(Ordering::Relaxed)));
+    });
+}
+
+#[test]
+fn a_pool_ends_that_closes_while_its_last_task_is_taken() {
+    explore("a pool ends that closes while its last task is taken", SCHEDULES, DEPTH, || {
+        let runs = Arc::new(AtomicUsize::new(0));
+        with_workers(|shared| {
+            let runs = Arc::clone(&runs);
+            submit(shared, Task::new(c"t", move || _ = runs.fetch_add(1, Ordering::Relaxed)));
+        });
+        assert_eq!(runs.load(Ordering::Relaxed), 1);
     });
 }
 

@@ -288,6 +288,83 @@ fn parallel_for_after_shutdown_runs_on_its_caller() {
     .unwrap();
 }
 
+/// Waits until so many workers of the pool are idle.
+fn until_idle(pool: &ThreadPool, workers: usize) {
+    while pool.idle_count() != workers {
+        thread::yield_now();
+    }
+}
+
+/// Keeps a worker of the pool busy until the answer is dropped.
+fn busy_worker(pool: &ThreadPool) -> mpsc::Sender<()> {
+    let ((begun, has_begun), (end, ends)) = (mpsc::channel(), mpsc::channel::<()>());
+    let task = move || {
+        begun.send(()).unwrap();
+        let _ = ends.recv();
+    };
+    pool.schedule(c"busy", task).unwrap();
+    has_begun.recv().unwrap();
+    end
+}
+
+#[test]
+fn a_loop_for_idle_workers_is_one_call_where_none_is_idle() {
+    let pool = pool(2);
+    let busy = [busy_worker(&pool), busy_worker(&pool)];
+    let calls = Mutex::new(Vec::new());
+    let note = |range| {
+        calls.lock().unwrap().push((thread::current().id(), range));
+        Ok(())
+    };
+    pool.submitter().parallel_for_idle(c"loop", 10, 1, &note).unwrap();
+    assert_eq!(*calls.lock().unwrap(), [(thread::current().id(), 0..10)]);
+    drop(busy);
+    pool.shutdown().unwrap();
+    pool.submitter().parallel_for_idle(c"loop", 10, 1, &note).unwrap();
+    assert_eq!(calls.lock().unwrap()[1..], [(thread::current().id(), 0..10)]);
+}
+
+#[test]
+fn a_loop_for_idle_workers_is_shared_with_them() {
+    let pool = pool(2);
+    until_idle(&pool, 2);
+    let (me, helped) = (thread::current().id(), EventPromise::new(c"helped"));
+    let event = helped.event();
+    let hits = [const { AtomicUsize::new(0) }; 10];
+    let body = |range: Range<usize>| {
+        assert_eq!(range.len(), 1);
+        hits[range.start].fetch_add(1, Ordering::Relaxed);
+        if thread::current().id() == me {
+            event.wait().unwrap();
+        } else {
+            helped.set_ready();
+        }
+        Ok(())
+    };
+    pool.submitter().parallel_for_idle(c"loop", 10, 1, &body).unwrap();
+    assert!(hits.iter().all(|hit| hit.load(Ordering::Relaxed) == 1));
+}
+
+#[test]
+fn a_worker_that_helps_leaves_when_a_task_waits() {
+    let pool = pool(2);
+    let _busy = busy_worker(&pool);
+    until_idle(&pool, 1);
+    let (me, ran, helped) = (thread::current().id(), EventPromise::new(c"ran"), AtomicUsize::new(0));
+    let (event, ran) = (ran.event(), Mutex::new(Some(ran)));
+    let body = |_: Range<usize>| {
+        if thread::current().id() == me {
+            event.wait().unwrap();
+        } else if helped.fetch_add(1, Ordering::Relaxed) == 0 {
+            let ran = ran.lock().unwrap().take().unwrap();
+            pool.schedule(c"waits", move || _ = ran.set_ready()).unwrap();
+        }
+        Ok(())
+    };
+    pool.submitter().parallel_for_idle(c"loop", 100, 1, &body).unwrap();
+    assert_eq!(helped.into_inner(), 1, "pieces that the worker did before the task that waited");
+}
+
 #[test]
 fn tasks_that_wait_for_tasks_of_their_own_pool_end() {
     const THREADS: usize = 3;

@@ -182,6 +182,12 @@ impl ThreadPool {
         self.execute(Task::new(label, closure))
     }
 
+    /// Workers that sleep or search.
+    #[cfg(all(test, not(purlin_model)))]
+    pub(super) fn idle_count(&self) -> usize {
+        self.0.shared.idle_count()
+    }
+
     /// Which threads work, wait and rest, in words.
     #[cfg(test)]
     pub(super) fn describe_roles(&self) -> String {

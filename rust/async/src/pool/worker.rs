@@ -371,6 +371,11 @@ impl PoolShared {
         labels.filter(|label| !label.is_null()).map(|label| unsafe { Label::from_ptr(label) }).collect()
     }
 
+    /// How many threads have nothing to do; a hint.
+    pub(super) fn idle_count(&self) -> usize {
+        self.idle.count()
+    }
+
     /// True if a task is queued. Reads in the order that `injector.rs` asks for.
     pub(super) fn has_work(&self) -> bool {
         let has_tasks = |seat: &Seat| (!seat.is_empty()).then_some(());
@@ -535,6 +540,11 @@ impl PoolShared {
 }
 
 impl Worker {
+    /// True if this thread is a worker of a pool in which a task waits.
+    pub(super) fn has_more() -> bool {
+        Self::with_current(|shared, _worker| shared.has_work()).unwrap_or(false)
+    }
+
     /// What others see of this worker.
     #[inline]
     fn own(&self) -> &Seat {

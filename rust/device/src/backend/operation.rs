@@ -5,12 +5,12 @@
 
 use std::fmt;
 use std::mem;
-use std::ptr;
 use std::sync::Arc;
 
 use smallvec::SmallVec;
 
-use super::{Access, DeviceRange, Gated, HostDestination, HostSource, Launch, LaunchInfo};
+use super::move_bytes::move_bytes;
+use super::{Access, DeviceRange, Gated, HostDestination, HostSource, IdleWorkers, Launch, LaunchInfo};
 use purlin_array::strided::StridedPlan;
 use purlin_base::fault::Site;
 use purlin_base::label::Label;
@@ -219,19 +219,39 @@ impl Operation {
     #[inline]
     #[allow(unsafe_code, reason = "bytes are moved by address")]
     pub unsafe fn perform(&mut self, address: impl Fn(&DeviceRange) -> *mut u8) -> Result<(), Error> {
+        // SAFETY: the caller's promise.
+        unsafe { self.perform_in_pieces(IdleWorkers::none(), address) }
+    }
+
+    /// As [`perform`](Self::perform); of a large copy, `idle` workers do pieces.
+    ///
+    /// # Errors
+    /// As there.
+    ///
+    /// # Safety
+    /// As there.
+    #[inline]
+    #[allow(unsafe_code, reason = "bytes are moved by address")]
+    pub unsafe fn perform_in_pieces(
+        &mut self,
+        idle: IdleWorkers<'_>,
+        address: impl Fn(&DeviceRange) -> *mut u8,
+    ) -> Result<(), Error> {
         let size_bytes = self.size_bytes;
         // SAFETY: ranges are as the caller promises. Host memory is kept by the caller that asked for the operation
         // until its event. Nothing else writes what is read or touches what is written meanwhile: that is the contract
-        // of RawBuffer's copies. Both ends of a copy have `size_bytes` bytes, and may overlap, which ptr::copy allows;
+        // of RawBuffer's copies. Both ends of a copy have `size_bytes` bytes, and may overlap, as `move_bytes` allows;
         // the plan's elements are as many bytes as the range.
         unsafe {
             match (&self.work, &self.ranges) {
-                (Work::CopyFromHost(from), Ranges::One(_, to)) => ptr::copy(from.address(), address(to), size_bytes),
+                (Work::CopyFromHost(from), Ranges::One(_, to)) => {
+                    return move_bytes(from.address(), address(to), size_bytes, idle);
+                }
                 (Work::CopyToHost(to), Ranges::One(_, from)) => {
-                    ptr::copy(address(from).cast_const(), to.address(), size_bytes);
+                    return move_bytes(address(from).cast_const(), to.address(), size_bytes, idle);
                 }
                 (Work::Copy, Ranges::Two([from, to])) => {
-                    ptr::copy(address(from).cast_const(), address(to), size_bytes);
+                    return move_bytes(address(from).cast_const(), address(to), size_bytes, idle);
                 }
                 (Work::Gather(from, plan), Ranges::One(_, to)) => {
                     plan.gather(from.address(), address(to), plan.elements());

@@ -7,6 +7,7 @@
 use std::cell::RefCell;
 use std::sync::Arc;
 
+use super::Piece;
 use purlin_async::task::Task;
 use purlin_base::status::Error;
 use purlin_base::sync::per_thread;
@@ -18,6 +19,12 @@ pub(crate) trait Accounting: Send + Sync {
     /// # Errors
     /// The runner's, which has dropped the task.
     fn execute(&self, task: Task) -> Result<(), Error>;
+
+    /// See [`IdleWorkers::share`](super::IdleWorkers::share).
+    ///
+    /// # Errors
+    /// As there.
+    fn share(&self, count: usize, grain: usize, piece: &Piece<'_>) -> Result<(), Error>;
 
     /// An operation that has begun is over. Called under no lock.
     fn operation_is_over(&self);
@@ -45,6 +52,11 @@ impl Pending {
     }
 
     /// What has counted it.
+    pub(super) fn accounting_ref(&self) -> &dyn Accounting {
+        self.0.as_ref()
+    }
+
+    /// As [`accounting_ref`](Self::accounting_ref), to keep.
     pub(super) fn accounting(&self) -> Arc<dyn Accounting> {
         Arc::clone(&self.0)
     }

@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use super::schedule::Kept;
-use super::{Accounting, DeviceRange, Operation, Pending, Work};
+use super::{Accounting, DeviceRange, IdleWorkers, Operation, Pending, Work};
 use purlin_async::event::raw::OwedBy;
 use purlin_async::event::{Awaited, Event, EventPromise, refusal, run_when_ready};
 use purlin_async::task::Task;
@@ -66,6 +66,12 @@ impl OperationPromise {
     #[must_use]
     pub fn operation_mut(&mut self) -> &mut Operation {
         self.operation.as_mut().expect("only complete() and drop() take it, and they end this value")
+    }
+
+    /// As [`operation_mut`](Self::operation_mut), and the workers that may help to perform it.
+    pub(super) fn operation_and_idle(&mut self) -> (&mut Operation, IdleWorkers<'_>) {
+        let idle = IdleWorkers::of(self.pending.as_ref().map(Pending::accounting_ref));
+        (self.operation.as_mut().expect("only complete() and drop() take it, and they end this value"), idle)
     }
 
     /// The backend orders whatever it does with the ranges that `which` says from now on behind this operation, and

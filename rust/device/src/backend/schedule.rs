@@ -8,7 +8,7 @@ use std::panic::Location;
 use tracing::level_filters::LevelFilter;
 use tracing::trace_span;
 
-use super::{Gated, Operation, OperationPromise, Pending, Work};
+use super::{Accounting, Gated, IdleWorkers, Operation, OperationPromise, Pending, Work};
 use purlin_async::event::{Event, EventState, when_all};
 use purlin_async::task::{AsyncWorkRunner, Task};
 use purlin_base::fault;
@@ -51,6 +51,9 @@ impl Keep {
 pub(crate) trait Runner: AsyncWorkRunner {
     /// Why nothing new may begin, if that is so.
     fn refusal(&self) -> Option<Error>;
+
+    /// Its accounting of what is in flight.
+    fn accounting(&self) -> &dyn Accounting;
 
     /// An operation begins; it is in flight until the answer is dropped.
     ///
@@ -97,9 +100,17 @@ impl<'a> Schedule<'a> {
     /// Without unfinished dependencies, and if the caller waits or the operation is on at most `inline_limit_bytes`,
     /// that is inside this call, and an event that costs nothing is returned. Otherwise it is a task of the runner; if
     /// the runner has shut down, the event fails with `Cancelled`; if the client has, with `FailedPrecondition`.
-    pub fn run<F>(&self, mut operation: Operation, inline_limit_bytes: usize, execute: F) -> Event
+    pub fn run<F>(&self, operation: Operation, inline_limit_bytes: usize, execute: F) -> Event
     where
         F: FnOnce(&mut Operation) -> Result<(), Error> + Send + 'static,
+    {
+        self.run_in_pieces(operation, inline_limit_bytes, |operation, _idle| execute(operation))
+    }
+
+    /// As [`run`](Self::run); `execute` may let the client's idle workers do pieces of the operation.
+    pub fn run_in_pieces<F>(&self, mut operation: Operation, inline_limit_bytes: usize, execute: F) -> Event
+    where
+        F: FnOnce(&mut Operation, IdleWorkers<'_>) -> Result<(), Error> + Send + 'static,
     {
         if let Some(refused) = self.refused() {
             return refused;
@@ -109,7 +120,8 @@ impl<'a> Schedule<'a> {
         match state {
             EventState::Error => return after,
             EventState::Ready if self.caller_waits || operation.size_bytes() <= inline_limit_bytes => {
-                return traced(&mut operation, execute).map_or_else(Event::from_error, |()| Event::ready());
+                let idle = IdleWorkers::of(Some(self.runner.accounting()));
+                return traced(&mut operation, idle, execute).map_or_else(Event::from_error, |()| Event::ready());
             }
             _ => {}
         }
@@ -121,7 +133,7 @@ impl<'a> Schedule<'a> {
     #[inline(never)]
     fn run_later<F>(&self, operation: Operation, after: Event, execute: F) -> Event
     where
-        F: FnOnce(&mut Operation) -> Result<(), Error> + Send + 'static,
+        F: FnOnce(&mut Operation, IdleWorkers<'_>) -> Result<(), Error> + Send + 'static,
     {
         let pending = match self.runner.begin() {
             Ok(pending) => pending,
@@ -245,7 +257,7 @@ struct Job<F> {
 
 impl<F> Job<F>
 where
-    F: FnOnce(&mut Operation) -> Result<(), Error> + Send + 'static,
+    F: FnOnce(&mut Operation, IdleWorkers<'_>) -> Result<(), Error> + Send + 'static,
 {
     /// Runs it as a task of the runner.
     fn schedule(self: Box<Self>) {
@@ -257,14 +269,15 @@ where
 
     fn run(self) {
         let Self { mut promise, execute } = self;
-        let result = traced(promise.operation_mut(), execute);
+        let (operation, idle) = promise.operation_and_idle();
+        let result = traced(operation, idle, execute);
         promise.complete(result);
     }
 }
 
 impl<F> Held for Job<F>
 where
-    F: FnOnce(&mut Operation) -> Result<(), Error> + Send + 'static,
+    F: FnOnce(&mut Operation, IdleWorkers<'_>) -> Result<(), Error> + Send + 'static,
 {
     fn proceed(self: Box<Self>, outcome: &Result<(), Error>) {
         match outcome {
@@ -277,23 +290,23 @@ where
 /// Executes the operation, inside a trace span if it moves bytes and a subscriber may look. Launches have spans of
 /// their own.
 #[inline]
-fn traced<F>(operation: &mut Operation, execute: F) -> Result<(), Error>
+fn traced<F>(operation: &mut Operation, idle: IdleWorkers<'_>, execute: F) -> Result<(), Error>
 where
-    F: FnOnce(&mut Operation) -> Result<(), Error>,
+    F: FnOnce(&mut Operation, IdleWorkers<'_>) -> Result<(), Error>,
 {
     let moves_bytes = !matches!(operation.work(), Work::Call(..) | Work::Called(_) | Work::Launch { .. });
     if LevelFilter::current() >= LevelFilter::TRACE && moves_bytes {
-        return inside_span(operation, execute);
+        return inside_span(operation, idle, execute);
     }
     fault::point(operation.fault_site())?;
-    execute(operation)
+    execute(operation, idle)
 }
 
 #[cold]
 #[inline(never)]
-fn inside_span<F>(operation: &mut Operation, execute: F) -> Result<(), Error>
+fn inside_span<F>(operation: &mut Operation, idle: IdleWorkers<'_>, execute: F) -> Result<(), Error>
 where
-    F: FnOnce(&mut Operation) -> Result<(), Error>,
+    F: FnOnce(&mut Operation, IdleWorkers<'_>) -> Result<(), Error>,
 {
     let _span = trace_span!(
         target: "purlin",
@@ -304,7 +317,7 @@ where
     )
     .entered();
     fault::point(operation.fault_site())?;
-    execute(operation)
+    execute(operation, idle)
 }
 
 #[cfg(test)]

@@ -21,9 +21,9 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
-use crate::backend::{Accounting, Gated, Held, Pending};
+use crate::backend::{Accounting, ClientTasks, Gated, Held, Pending, Piece};
 use purlin_async::event::{Event, EventPromise};
-use purlin_async::task::{Executor, Task, fork};
+use purlin_async::task::{Task, fork};
 use purlin_base::label::Label;
 use purlin_base::status::Error;
 use purlin_base::sync::atomic::{AtomicU32, Ordering};
@@ -36,7 +36,7 @@ pub(crate) struct InFlight {
     open_in: AtomicU32,
     process: Process,
     /// The client's, which this does not keep.
-    runner: Box<dyn Executor>,
+    runner: Box<dyn ClientTasks>,
     accounts: Mutex<Accounts>,
 }
 
@@ -83,7 +83,7 @@ pub(crate) struct EndReason(pub(crate) Error);
 
 impl InFlight {
     /// Accounts of a client whose operations run on `runner`.
-    pub(crate) fn new(runner: Box<dyn Executor>) -> Arc<Self> {
+    pub(crate) fn new(runner: Box<dyn ClientTasks>) -> Arc<Self> {
         let process = Process::this();
         let open_in = AtomicU32::new(process.number());
         Arc::new(Self { open_in, process, runner, accounts: Mutex::new(Accounts::default()) })
@@ -239,6 +239,10 @@ impl Entry {
 impl Accounting for InFlight {
     fn execute(&self, task: Task) -> Result<(), Error> {
         self.runner.execute(task)
+    }
+
+    fn share(&self, count: usize, grain: usize, piece: &Piece<'_>) -> Result<(), Error> {
+        self.runner.share(count, grain, piece)
     }
 
     fn operation_is_over(&self) {

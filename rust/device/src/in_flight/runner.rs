@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::InFlight;
-use crate::backend::{Gated, Held, Pending, Runner};
+use crate::backend::{Accounting, Gated, Held, Pending, Runner};
 use purlin_async::event::Event;
 use purlin_async::pool::ThreadPool;
 use purlin_async::task::{AsyncWorkRunner, Executor, Task, TaskOptions};
@@ -61,6 +61,10 @@ impl AsyncWorkRunner for ClientRunner {
 impl Runner for ClientRunner {
     fn refusal(&self) -> Option<Error> {
         self.in_flight.refusal()
+    }
+
+    fn accounting(&self) -> &dyn Accounting {
+        self.in_flight.as_ref()
     }
 
     fn begin(&self) -> Result<Pending, Error> {

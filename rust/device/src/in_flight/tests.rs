@@ -1,6 +1,13 @@
 use super::*;
+use crate::backend::{ClientTasks, Piece};
 use purlin_async::InlineExecutor;
 use purlin_base::status::StatusCode;
+
+impl ClientTasks for InlineExecutor {
+    fn share(&self, count: usize, _grain: usize, piece: &Piece<'_>) -> Result<(), Error> {
+        piece(0..count)
+    }
+}
 
 fn new_accounts() -> Arc<InFlight> {
     InFlight::new(Box::new(InlineExecutor))

@@ -8,6 +8,7 @@ use tracing::{Metadata, Subscriber, span};
 
 use super::*;
 use crate::backend::test_operation::operation;
+use crate::backend::{ClientTasks, Piece};
 use crate::in_flight::{EndReason, InFlight};
 use purlin_async::event::EventPromise;
 use purlin_async::task::{AsyncWorkRunner, Executor};
@@ -35,6 +36,12 @@ impl Executor for Tasks {
     }
 }
 
+impl ClientTasks for Tasks {
+    fn share(&self, count: usize, grain: usize, piece: &Piece<'_>) -> Result<(), Error> {
+        (0..count).step_by(grain).try_for_each(|begin| piece(begin..count.min(begin + grain)))
+    }
+}
+
 /// A client's runner on such tasks.
 struct ByHand {
     tasks: Tasks,
@@ -54,6 +61,10 @@ impl Default for ByHand {
 impl Runner for ByHand {
     fn refusal(&self) -> Option<Error> {
         self.in_flight.refusal()
+    }
+
+    fn accounting(&self) -> &dyn Accounting {
+        self.in_flight.as_ref()
     }
 
     fn begin(&self) -> Result<Pending, Error> {
@@ -293,4 +304,38 @@ fn a_copy_that_runs_is_a_span() {
         let _failed = run(&runner, 8, &[Event::from_error(Error::aborted("upstream"))], false);
     });
     assert_eq!(*spans.0.lock(), ["copy bytes=7 from=null:0/device to=null:0/device"]);
+}
+
+#[test]
+fn idle_workers_are_offered_pieces_inside_the_call_and_in_a_task() {
+    for caller_waits in [true, false] {
+        let runner = ByHand::default();
+        let schedule =
+            Schedule { dependencies: &[], runner: &runner, caller_waits, location: Location::caller(), kept: None };
+        let pieces = Arc::new(Mutex::new(Vec::new()));
+        let seen = Arc::clone(&pieces);
+        let event = schedule.run_in_pieces(operation(250, &Arc::new(())), LIMIT_BYTES, move |operation, idle| {
+            idle.share(operation.size_bytes(), 100, &|piece| {
+                seen.lock().push(piece);
+                Ok(())
+            })
+        });
+        runner.run_all();
+        assert_eq!(event.wait(), Ok(()));
+        assert_eq!(*pieces.lock(), [0..100, 100..200, 200..250]);
+    }
+}
+
+#[test]
+fn a_piece_that_fails_fails_the_operation() {
+    let runner = ByHand::default();
+    let schedule =
+        Schedule { dependencies: &[], runner: &runner, caller_waits: true, location: Location::caller(), kept: None };
+    let event = schedule.run_in_pieces(operation(250, &Arc::new(())), LIMIT_BYTES, |operation, idle| {
+        idle.share(operation.size_bytes(), 100, &|piece| match piece.start {
+            100 => Err(Error::data_loss("the second")),
+            _ => Ok(()),
+        })
+    });
+    assert_eq!(event.wait(), Err(Error::data_loss("the second")));
 }
