@@ -1,7 +1,6 @@
 #include "purlin/buffer.h"
 
 #include <cstdint>
-#include <memory>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -11,6 +10,7 @@
 #include "cpp/internal/functions.h"
 #include "cpp/internal/gone.h"
 #include "cpp/internal/handle.h"
+#include "cpp/internal/scratch.h"
 #include "cpp/internal/shape.h"
 #include "purlin-bridge/src/buffer.rs.h"
 #include "purlin-bridge/src/buffer_create.rs.h"
@@ -117,18 +117,17 @@ Span<const std::int64_t> Buffer::dims() const noexcept {
 Shape Buffer::shape() const {
   if (rep_ == nullptr) return Shape(DType::kInvalid);
 
-  const std::size_t rank = dims().size();
-  const auto dynamic = std::make_unique<bool[]>(rank);
-  if (!ffi::buffer_dynamic(*rep_, rust::Slice<bool>(dynamic.get(), rank))) return Shape(dtype(), dims());
-  return Shape(dtype(), dims(), Span<const bool>(dynamic.get(), rank));
+  internal::Scratch<bool> dynamic(dims().size());
+  if (!ffi::buffer_dynamic(*rep_, internal::Writable(dynamic))) return Shape(dtype(), dims());
+  return Shape(dtype(), dims(), Span<const bool>(dynamic.data(), dynamic.size()));
 }
 
 Layout Buffer::layout() const {
   if (rep_ == nullptr) return Layout({});
 
-  std::vector<std::int64_t> minor_to_major(dims().size());
+  internal::Scratch<std::int64_t> minor_to_major(dims().size());
   ffi::buffer_layout(*rep_, internal::Writable(minor_to_major));
-  return Layout(minor_to_major);
+  return Layout(Span<const std::int64_t>(minor_to_major.data(), minor_to_major.size()));
 }
 
 std::size_t Buffer::on_device_size_bytes() const noexcept {

@@ -17,7 +17,7 @@ Layout Layout::RowMajor(std::size_t rank) {
 
 std::string Layout::ToString() const {
   std::string text = "{";
-  for (const std::int64_t axis : minor_to_major_) {
+  for (const std::int64_t axis : minor_to_major()) {
     if (text.size() > 1) text += ',';
     internal::AppendNumber(text, axis);
   }

@@ -36,6 +36,11 @@ const purlin::Client& Ours() {
   return *client;
 }
 
+const purlin::MemorySpace& Space() {
+  static const auto* const space = new purlin::MemorySpace(Ours().devices()[0].default_memory_space());
+  return *space;
+}
+
 ffi::Error Plain(Operand x, Result y) {
   std::memcpy(y->untyped_data(), x.untyped_data(), x.size_bytes());
   return ffi::Error::Success();
@@ -59,12 +64,12 @@ struct Memory {
 Memory Wrap(purlin::adapters::FfiCall& call, Operand x, Result y) { return {*call.Argument(x), *call.Result(y)}; }
 
 purlin::Status Adopted(Operand x, Result y) {
-  purlin::adapters::FfiCall call(Ours().devices()[0].default_memory_space());
+  purlin::adapters::FfiCall call(Space());
   Wrap(call, x, y).Copy();
   return purlin::OkStatus();
 }
 purlin::Event AdoptedLater(Operand x, Result y) {
-  purlin::adapters::FfiCall call(Ours().devices()[0].default_memory_space());
+  purlin::adapters::FfiCall call(Space());
   purlin::ThreadPoolAsyncWorkRunner runner = Ours().runner();
   auto copy = [memory = Wrap(call, x, y)] { memory.Copy(); };
   return std::move(call).Finish(purlin::MakeFutureOn(runner, std::move(copy)).AsEvent());

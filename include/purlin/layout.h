@@ -17,9 +17,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
-#include <vector>
 
 #include "purlin/export.h"
+#include "purlin/internal/few_numbers.h"
 #include "purlin/span.h"
 #include "purlin/version.h"
 
@@ -30,15 +30,14 @@ inline namespace v0 {
 class Layout final {
  public:
   /// Dimensions from minor (contiguous) to major, each once. Nothing is checked.
-  explicit Layout(Span<const std::int64_t> minor_to_major)
-      : minor_to_major_(minor_to_major.begin(), minor_to_major.end()) {}
+  explicit Layout(Span<const std::int64_t> minor_to_major) : minor_to_major_(minor_to_major) {}
   /// The last dimension contiguous, the first outermost: {rank-1,...,1,0}. The layout of calls that are given none.
   PURLIN_API static Layout RowMajor(std::size_t rank);
 
   /// As given. The span lives as long as the layout, unchanged.
-  [[nodiscard]] Span<const std::int64_t> minor_to_major() const noexcept { return minor_to_major_; }
+  [[nodiscard]] Span<const std::int64_t> minor_to_major() const noexcept { return minor_to_major_.span(); }
   /// Number of dimensions.
-  [[nodiscard]] std::size_t rank() const noexcept { return minor_to_major_.size(); }
+  [[nodiscard]] std::size_t rank() const noexcept { return minor_to_major_.span().size(); }
 
   /// As XLA writes it: "{1,0}".
   [[nodiscard]] PURLIN_API std::string ToString() const;
@@ -49,7 +48,7 @@ class Layout final {
   friend bool operator!=(const Layout& a, const Layout& b) noexcept { return !(a == b); }
 
  private:
-  std::vector<std::int64_t> minor_to_major_;
+  internal::FewNumbers minor_to_major_;
 };
 
 }  // namespace v0

@@ -23,7 +23,7 @@ inline namespace v0 {
 
 /// The ABI of these headers: what they inline (`EventHeader`, `Waiter`, `TaskNode`), and option structs. Grows by one
 /// with every incompatible change.
-constexpr std::uint32_t kAbiVersion = 6;
+constexpr std::uint32_t kAbiVersion = 7;
 
 /// The ABI version of the library that was linked. Equal to `kAbiVersion` in a sound build. Never blocks.
 PURLIN_API std::uint32_t AbiVersion() noexcept;

@@ -13,6 +13,8 @@
 
 #include "purlin/client.h"
 #include "purlin/raw_buffer.h"
+#include "purlin/status.h"
+#include "tests/cpp/counting_allocations.h"
 #include "tests/cpp/raw_bytes.h"
 
 namespace purlin {
@@ -60,6 +62,54 @@ TEST(RawBufferImportTest, ImportedMemoryIsUsedInPlaceAndReleasedOnceByItsLastUse
   EXPECT_TRUE(copied.Wait().ok());
   EXPECT_EQ(released, 1);
   EXPECT_EQ(back, three);
+}
+
+/// A closure of that size, whose bytes and destruction are noted.
+template <std::size_t kBytes>
+struct Sized {
+  std::shared_ptr<int> called;
+  std::array<unsigned char, kBytes - sizeof(std::shared_ptr<int>)> bytes;
+
+  explicit Sized(std::shared_ptr<int> count) : called(std::move(count)) { bytes.fill(kBytes % 251); }
+  void operator()() {
+    for (const unsigned char byte : bytes) EXPECT_EQ(byte, kBytes % 251);
+    ++*called;
+  }
+};
+
+/// Allocations by C++ of an import that is released by such a closure.
+template <std::size_t kBytes>
+int AllocationsOfImport(const MemorySpace& space, void* address) {
+  const auto called = std::make_shared<int>(0);
+  const auto import = [&] {
+    RawBuffer::Import(space, address, 256, Mutability::kMutable, Sized<kBytes>(called)).value();
+  };
+  import();  // Fills the thread's lists.
+  const int count = AllocationsOf(import);
+  EXPECT_EQ(*called, 2);
+  EXPECT_EQ(called.use_count(), 1) << "closures of " << kBytes << " bytes are destroyed";
+  return count;
+}
+
+TEST(RawBufferImportTest, SmallClosuresNeedNoAllocation) {
+  const MemorySpace space = Space();
+  Memory memory;
+  EXPECT_EQ(AllocationsOfImport<24>(space, &memory), 0);
+  EXPECT_EQ(AllocationsOfImport<64>(space, &memory), 0);
+  EXPECT_EQ(AllocationsOfImport<72>(space, &memory), 0);
+  EXPECT_EQ(AllocationsOfImport<128>(space, &memory), 0);
+  EXPECT_EQ(AllocationsOfImport<136>(space, &memory), 1) << "a block has 128 bytes";
+}
+
+TEST(RawBufferImportTest, ClosuresOfAnImportThatFailsAreDestroyedUncalled) {
+  const MemorySpace space = Space();
+  const auto called = std::make_shared<int>(0);
+  EXPECT_EQ(RawBuffer::Import(space, nullptr, 256, Mutability::kMutable, Sized<64>(called)).status().code(),
+            StatusCode::kInvalidArgument);
+  EXPECT_EQ(RawBuffer::Import(space, nullptr, 256, Mutability::kMutable, Sized<136>(called)).status().code(),
+            StatusCode::kInvalidArgument);
+  EXPECT_EQ(*called, 0);
+  EXPECT_EQ(called.use_count(), 1);
 }
 
 TEST(RawBufferImportTest, ReadOnlyMemoryIsNotWritten) {

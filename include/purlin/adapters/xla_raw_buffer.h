@@ -177,13 +177,19 @@ inline absl::StatusOr<std::unique_ptr<xla::PjRtBuffer>> ToXla(const Buffer& buff
   if (!reference.ok()) return ToAbsl(reference.status());
   const RawBuffer memory = reference->memory();
   const Event ready = reference->ready_event();
-  if (auto* const common = dynamic_cast<xla::CommonPjRtClient*>(&client)) {
+  auto* const common = dynamic_cast<xla::CommonPjRtClient*>(&client);
+  // What is there needs no event of XLA's. Elements narrower than a byte may have another size in XLA.
+  const bool is_view =
+      ready.IsReady() && ready.error().ok() && memory.host_pointer() != nullptr && !IsSubByte(buffer.dtype());
+  if (common != nullptr && !is_view) {
     absl::StatusOr<xla::Shape> shape = internal::XlaShapeIn(buffer, *common, memory_space);
     if (!shape.ok()) return std::move(shape).status();
     auto raw = internal::ImportIntoXla(memory, /*is_mutable=*/false, *common, memory_space, *std::move(reference));
     if (!raw.ok()) return std::move(raw).status();
     return internal::DefineInXla(*shape, ready, *std::move(raw), *common, memory_space);
   }
+  if (common != nullptr && (memory_space == nullptr || memory_space->client() != &client))
+    return absl::InvalidArgumentError("the memory space is null, or another client's");
   if (client.platform_name() != "cpu" || memory_space == nullptr)
     return absl::UnimplementedError("memory of the host for another platform of XLA's, or for no memory space of it");
   if (!ready.IsReady())
@@ -263,8 +269,9 @@ inline StatusOr<RawBuffer> FromXla(tsl::RCReference<xla::CommonPjRtRawBuffer> me
 
 namespace internal {
 
-// What keeps the memory of an array of XLA's that is ready. The reference is dropped before the array, as XLA requires.
-// The raw buffer keeps the memory if the array is deleted meanwhile.
+// What keeps the memory of an array of XLA's that is ready. The reference is dropped before the array, as XLA requires,
+// because members are dropped from the last to the first. The raw buffer keeps the memory if the array is deleted
+// meanwhile.
 struct HeldOfXla {
   std::shared_ptr<xla::PjRtBuffer> buffer;
   std::unique_ptr<xla::PjRtBuffer::ExternalReference> reference;
@@ -277,15 +284,11 @@ inline StatusOr<RawBuffer> ImportReadyXla(std::shared_ptr<xla::PjRtBuffer> buffe
   if (!reference.ok()) return FromAbsl(reference.status(), location);
   if (size_bytes == 0) return RawBuffer::Allocate(memory_space, 0, AllocOptions(), location);
   void* const address = (*reference)->OpaqueDeviceMemoryDataPointer();
-  auto held = std::make_shared<HeldOfXla>(HeldOfXla{std::move(buffer), *std::move(reference), {}});
-  if (auto raw = xla::PjRtRawBuffer::CreateRawAliasOfBuffer(held->buffer.get()); raw.ok())
-    held->memory = *std::move(raw);
-  return RawBuffer::Import(memory_space, address, size_bytes, Mutability::kImmutable,
-                           [held = std::move(held)]() mutable {
-                             held->memory.reset();
-                             held->reference.reset();
-                             held->buffer.reset();
-                           });
+  HeldOfXla held{std::move(buffer), *std::move(reference), {}};
+  if (auto raw = xla::PjRtRawBuffer::CreateRawAliasOfBuffer(held.buffer.get()); raw.ok()) held.memory = *std::move(raw);
+  return RawBuffer::Import(
+      memory_space, address, size_bytes, Mutability::kImmutable,
+      [held = std::move(held)]() mutable { [[maybe_unused]] const HeldOfXla released = std::move(held); });
 }
 
 }  // namespace internal

@@ -81,9 +81,10 @@ inline StatusOr<DType> FromXla(xla::PrimitiveType type, SourceLocation location 
 
 /// The same element type and dimensions, also dynamic ones; no layout. kInvalidArgument: XLA refuses it.
 inline absl::StatusOr<xla::Shape> ToXla(const Shape& shape) {
+  if (shape.dtype() == DType::kToken) return xla::ShapeUtil::MakeTokenShape();
+  if (!shape.is_dynamic()) return xla::ShapeUtil::MakeValidatedShape(ToXla(shape.dtype()), ToAbsl(shape.dims()));
   std::vector<bool> dynamic(shape.rank());
   for (std::size_t axis = 0; axis < dynamic.size(); ++axis) dynamic[axis] = shape.is_dynamic_dimension(axis);
-  if (shape.dtype() == DType::kToken) return xla::ShapeUtil::MakeTokenShape();
   return xla::ShapeUtil::MakeValidatedShape(ToXla(shape.dtype()), ToAbsl(shape.dims()), dynamic);
 }
 

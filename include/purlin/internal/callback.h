@@ -10,6 +10,7 @@
 
 #include "purlin/internal/abi.h"
 #include "purlin/internal/guard.h"
+#include "purlin/internal/thread_state.h"
 #include "purlin/version.h"
 
 namespace purlin {
@@ -42,12 +43,25 @@ Callback MakeCallback(F&& closure) {
               Guarded("callback", [&] { (*std::launder(reinterpret_cast<Closure*>(place)))(error, value); });
             }};
   }
-  auto* owned = new Closure(std::forward<F>(closure));
-  return {owned, [](void* data, bool run, const StatusRep* error, const void* value) noexcept {
-            auto* self = static_cast<Closure*>(data);
-            if (run) Guarded("callback", [&] { (*self)(error, value); });
-            delete self;
-          }};
+  // Small ones are blocks of the thread; but a constructor that throws would lose the block.
+  if constexpr (sizeof(Closure) <= 128 && alignof(Closure) <= alignof(void*) &&
+                std::is_nothrow_constructible_v<Closure, F&&>) {
+    constexpr BlockClass kClass = sizeof(Closure) <= 64 ? BlockClass::kNode : BlockClass::kWideNode;
+    return {::new (AllocateBlock(kClass)) Closure(std::forward<F>(closure)),
+            [](void* data, bool run, const StatusRep* error, const void* value) noexcept {
+              auto* self = static_cast<Closure*>(data);
+              if (run) Guarded("callback", [&] { (*self)(error, value); });
+              self->~Closure();
+              FreeBlock(kClass, self);
+            }};
+  } else {
+    return {new Closure(std::forward<F>(closure)),
+            [](void* data, bool run, const StatusRep* error, const void* value) noexcept {
+              auto* self = static_cast<Closure*>(data);
+              if (run) Guarded("callback", [&] { (*self)(error, value); });
+              delete self;
+            }};
+  }
 }
 
 }  // namespace internal

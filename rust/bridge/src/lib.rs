@@ -5,7 +5,7 @@
 //! closures, callbacks, tasks or structs of other libraries, are plain `extern "C"` functions, which cbindgen declares
 //! for C++. `docs/ffi.md` has the rules; in short:
 //!
-//! - Handles are pointers from `Arc::into_raw` (`purlin_ffi::handle`); C++ retains and releases, Rust makes and frees.
+//! - Handles are pointers to counted values (`purlin_ffi::handle`); C++ retains and releases, Rust makes and frees.
 //! - Nothing fallible returns a `Result` to C++ (cxx would throw): an error leaves through a status pointer, null for
 //!   OK.
 //! - Nothing unwinds into C++: every function runs inside `purlin_ffi::panic::guard`, and a panic is a status like any

@@ -11,7 +11,6 @@ use std::ptr::{self, NonNull};
 use purlin_async::Event;
 use purlin_base::Error;
 use purlin_base::status::StatusRep;
-use purlin_device::memory::Release;
 use purlin_device::{Mutability, RawBuffer};
 use purlin_ffi::handle::{self, elements, give_handle, give_or, share};
 use purlin_ffi::number::known;
@@ -160,9 +159,9 @@ pub unsafe extern "C" fn purlin_raw_buffer_import(
     let made = guard(|| {
         let values = [("kImmutable", Mutability::Immutable), ("kMutable", Mutability::Mutable)];
         let mutability = known("Mutability", mutability, &values)?;
-        let release = on_release.map(|callback| Box::new(move || callback.call(Ok(()), ptr::null())) as Release);
+        let release = on_release.map(|callback| move || callback.call(Ok(()), ptr::null()));
         // SAFETY: the caller's promise.
-        unsafe { RawBuffer::import(&space.0, address.cast(), size_bytes, mutability, release) }
+        unsafe { RawBuffer::import_notifying(&space.0, address.cast(), size_bytes, mutability, release) }
     });
     give_handle(made.map(RawBufferRep), error)
 }

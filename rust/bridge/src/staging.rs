@@ -5,11 +5,11 @@
 //! `raw_buffer`.
 
 use std::ptr::{self, NonNull};
-use std::sync::Arc;
 
 use purlin_async::Event;
 use purlin_async::event::abi::EventHeader;
 use purlin_base::status::{StatusRep, called_from};
+use purlin_base::sync::PinnedArc;
 use purlin_base::{Error, StatusOr};
 use purlin_device::{StagingCopier, StagingLease, StagingOptions, StagingPool, StagingSink};
 use purlin_ffi::handle::{self, give, give_box, give_handle, give_or, share};
@@ -168,7 +168,7 @@ pub(crate) fn give_lease(lease: StagingLease) -> *mut StagingLeaseRep {
 ///
 /// # Safety
 /// `handle` is null or alive.
-unsafe fn kept<T>(handle: *const T, what: &str) -> StatusOr<Arc<T>> {
+unsafe fn kept<T>(handle: *const T, what: &str) -> StatusOr<PinnedArc<T>> {
     if handle.is_null() {
         return Err(Error::failed_precondition(format!("this {what} was moved from")));
     }
@@ -293,7 +293,7 @@ fn staging_copier_new(pool: &StagingPoolRep) -> *const StagingCopierRep {
 unsafe fn staging_copier_release(copier: *const StagingCopierRep) {
     contain("staging_copier_release", (), || {
         // SAFETY: the caller's promise; the reference is the one that is given up.
-        unsafe { Arc::from_raw(copier) }.0.close();
+        unsafe { handle::taken(copier) }.0.close();
     })
 }
 

@@ -1,17 +1,18 @@
-//! Handles: one word in C++, the pointer of an `Arc` here. One reference count, one allocation.
+//! Handles: one word in C++, the pointer to a counted value here. One reference count, one block of the slab.
 //!
 //! C++ copies a handle by retaining and destroys it by releasing; reading uses a plain reference, which C++ keeps valid
 //! for the call by holding the handle.
 
-use std::ptr;
-use std::sync::Arc;
+use std::mem::ManuallyDrop;
+use std::ptr::{self, NonNull};
 
 use purlin_base::Error;
 use purlin_base::status::{self, StatusRep};
+use purlin_base::sync::PinnedArc;
 
 /// A new handle with one reference, the caller's to release.
 pub fn share<T>(value: T) -> *const T {
-    Arc::into_raw(Arc::new(value))
+    PinnedArc::into_value(PinnedArc::new(value)).as_ptr()
 }
 
 /// One more reference.
@@ -20,19 +21,25 @@ pub fn share<T>(value: T) -> *const T {
 /// `handle` came from [`share`] and has a reference that outlives this call.
 pub unsafe fn retain<T>(handle: *const T) {
     // SAFETY: the caller's promise.
-    unsafe { Arc::increment_strong_count(handle) };
+    let _ = PinnedArc::into_value(unsafe { kept(handle) });
 }
 
 /// A reference of Rust's own, beside C++'s, which a call may give up.
 ///
 /// # Safety
 /// `handle` came from [`share`] and is alive now.
-pub unsafe fn kept<T>(handle: *const T) -> Arc<T> {
-    // SAFETY: the caller's promise; the new reference is the one that is taken.
-    unsafe {
-        Arc::increment_strong_count(handle);
-        Arc::from_raw(handle)
-    }
+pub unsafe fn kept<T>(handle: *const T) -> PinnedArc<T> {
+    // SAFETY: the caller's promise; the caller's reference stays.
+    PinnedArc::clone(&ManuallyDrop::new(unsafe { taken(handle) }))
+}
+
+/// The caller's reference.
+///
+/// # Safety
+/// `handle` came from [`share`], and the caller owns the reference that it gives up.
+pub unsafe fn taken<T>(handle: *const T) -> PinnedArc<T> {
+    // SAFETY: the caller's promise; it is not null.
+    unsafe { PinnedArc::from_value(NonNull::new_unchecked(handle.cast_mut())) }
 }
 
 /// One reference less; the last drops the value.
@@ -41,7 +48,7 @@ pub unsafe fn kept<T>(handle: *const T) -> Arc<T> {
 /// `handle` came from [`share`], and the caller owns the reference that it gives up.
 pub unsafe fn release<T>(handle: *const T) {
     // SAFETY: the caller's promise.
-    drop(unsafe { Arc::from_raw(handle) });
+    drop(unsafe { taken(handle) });
 }
 
 /// The record of an error, by whatever name a caller's declarations know it.

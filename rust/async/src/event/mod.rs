@@ -74,7 +74,7 @@ pub use count_down::CountDown;
 pub use error_policy::{ErrorPolicy, JoinOptions};
 pub use join::{after_all, join_events, run_when_ready, when_all, when_all_with};
 pub use owing::owed_after;
-pub(crate) use park::{Blocked, Waited, has_blocking_hook, set_blocking_hook};
+pub(crate) use park::{Blocked, Waited, has_blocking_hook, set_blocking_hook, sleeping_only};
 #[cfg(not(purlin_model))]
 pub(crate) use park::{end_wait, sleepers, slept_on};
 pub use parts::Part;

@@ -93,6 +93,17 @@ pub(crate) fn set_blocking_hook(hook: Option<BlockingHook>) {
     BLOCKING_HOOK.with(|cell| cell.set(hook));
 }
 
+/// Calls `wait`, which only sleeps: no task runs on top of it. For waits of callers that ask for none, until other
+/// threads that run already and wait for nothing.
+pub(crate) fn sleeping_only<R>(wait: impl FnOnce() -> R) -> R {
+    let hook = BLOCKING_HOOK.try_with(Cell::take).ok().flatten();
+    let result = wait();
+    if hook.is_some() {
+        set_blocking_hook(hook);
+    }
+    result
+}
+
 /// Whether this thread has one.
 pub(crate) fn has_blocking_hook() -> bool {
     BLOCKING_HOOK.with(Cell::get).is_some()

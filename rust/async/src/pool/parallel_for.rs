@@ -6,13 +6,13 @@
 //! on its caller.
 //!
 //! A loop for idle workers only ([`on_idle`]) has one helper per worker that is idle when it begins. These are tasks of
-//! low priority, and leave as soon as another task waits.
+//! low priority, and leave as soon as another task waits. Its caller may be any call, so no task runs on top of it.
 
 use std::ops::Range;
 use std::sync::Arc;
 
 use super::worker::{PoolShared, Worker};
-use crate::event::EventPromise;
+use crate::event::{EventPromise, sleeping_only};
 use crate::task::{Priority, Task, fork};
 use purlin_base::fault;
 use purlin_base::label::Label;
@@ -60,7 +60,7 @@ struct Helpers {
     /// At most.
     count: usize,
     priority: Priority,
-    /// They leave once another task waits.
+    /// They leave once another task waits, and the caller, which asked for none, runs no task while it waits for them.
     give_way: bool,
 }
 
@@ -115,7 +115,8 @@ fn share(shared: &Arc<PoolShared>, count: usize, grain: usize, body: &Body<'_>, 
     }
     this.take_chunks(|| false);
     // The body is on this stack. The promise cannot be dropped before it is set: we hold it.
-    let _ = this.done.event().wait_uninterruptible();
+    let wait = || this.done.event().wait_uninterruptible();
+    let _ = if helpers.give_way { sleeping_only(wait) } else { wait() };
     if !this.process.is_this() {
         return Err(fork::refusal("the rest of a ParallelFor, in whose body it was made,"));
     }

@@ -3,13 +3,13 @@
 
 use std::ops::Range;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use shuttle::thread;
 
 use super::relief::Relief;
 use super::threads::Starter;
-use super::worker::{PoolShared, Spares};
+use super::worker::{PoolShared, Spares, Worker};
 use super::{fork_join, parallel_for};
 use crate::event::{Event, EventPromise, when_all};
 use crate::task::{Priority, Task};
@@ -157,6 +157,42 @@ fn loops_for_idle_workers_end_beside_tasks() {
             assert_eq!(pieces.load(Ordering::Relaxed), PIECES);
         });
         assert!((1..=PIECES).contains(&tasks.load(Ordering::Relaxed)));
+    });
+}
+
+#[test]
+fn no_task_runs_inside_a_loop_for_idle_workers() {
+    fn seat() -> Option<usize> {
+        Worker::with_current(|_shared, worker| worker.seat)
+    }
+    explore("no task runs inside a loop for idle workers", SCHEDULES, DEPTH, || {
+        let ran_inside = Arc::new(AtomicBool::new(false));
+        with_workers(|shared| {
+            let (inner, done, ran_inside) = (Arc::clone(shared), EventPromise::new(c"done"), Arc::clone(&ran_inside));
+            let event = done.event();
+            let outer = move || {
+                let (here, inside) = (seat(), Arc::new(AtomicBool::new(true)));
+                let piece = |_| {
+                    // Its own task, while a worker that helps may be in the other piece.
+                    if seat() == here {
+                        let (inside, ran_inside) = (Arc::clone(&inside), Arc::clone(&ran_inside));
+                        let spawned = move || {
+                            if seat() == here && inside.load(Ordering::Relaxed) {
+                                ran_inside.store(true, Ordering::Relaxed);
+                            }
+                        };
+                        submit(&inner, Task::new(c"spawned", spawned));
+                    }
+                    Ok(())
+                };
+                let result = parallel_for::on_idle(&inner, Label::new(c"loop"), 2, 1, &piece);
+                inside.store(false, Ordering::Relaxed);
+                done.set(result);
+            };
+            submit(shared, Task::new(c"outer", outer));
+            event.wait().unwrap();
+        });
+        assert!(!ran_inside.load(Ordering::Relaxed));
     });
 }
 

@@ -16,6 +16,7 @@
 
 #![allow(unsafe_code, reason = "free blocks are raw memory, linked by hand and shared with C++")]
 
+mod boxed;
 #[cfg(not(any(purlin_model, purlin_asan)))]
 mod depot;
 #[cfg(purlin_model)]
@@ -36,6 +37,7 @@ use std::sync::atomic::Ordering::Relaxed;
 
 pub use crate::thread_state::{CLASSES, FreeList, ThreadState, with_state};
 
+pub use boxed::SlabBox;
 #[cfg(not(purlin_model))]
 pub use depot::for_each_cell;
 pub use depot::with_cell;

@@ -8,8 +8,11 @@
 
 #![allow(unsafe_code, reason = "bytes are moved by address")]
 
-// Sanitizers and Miri do not see stores past the caches.
-#[cfg_attr(any(not(target_arch = "x86_64"), miri, purlin_asan, purlin_tsan), path = "move_bytes/no_stream.rs")]
+// Sanitizers and Miri do not see stores past the caches, and models have none.
+#[cfg_attr(
+    any(not(target_arch = "x86_64"), miri, purlin_asan, purlin_tsan, purlin_model),
+    path = "move_bytes/no_stream.rs"
+)]
 mod stream;
 
 use std::ptr;
@@ -78,5 +81,5 @@ unsafe fn share(ends: Ends, size_bytes: usize, idle: IdleWorkers<'_>) -> Result<
     })
 }
 
-#[cfg(test)]
+#[cfg(all(test, not(purlin_model)))]
 mod tests;

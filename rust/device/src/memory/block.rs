@@ -21,6 +21,7 @@ use purlin_async::event::raw::OwedBy;
 use purlin_async::event::{Event, EventPromise};
 use purlin_base::clock::now_ms;
 use purlin_base::label::Label;
+use purlin_base::slab::SlabBox;
 use purlin_base::static_text::StaticText;
 use purlin_base::status::SourceLocation;
 use purlin_base::sync::atomic::{AtomicU32, Ordering};
@@ -63,7 +64,7 @@ pub(crate) enum Backing {
     /// In the space's arena.
     Piece(Piece),
     /// In foreign memory.
-    Imported(Box<dyn Foreign>),
+    Imported(SlabBox<dyn Foreign>),
     /// In another block, which has bytes of its own, from that offset on.
     Part(PinnedArc<MemoryBlock>, usize),
     /// In another block, of which it is not known yet where its bytes will be.

@@ -1,6 +1,6 @@
 //! Foreign memory: where it is, and how to notify its owner that it is no longer used.
 
-#![allow(unsafe_code, reason = "foreign memory is known by its address")]
+#![allow(unsafe_code, reason = "foreign memory is known by its address; its owner's type is erased")]
 
 use std::ptr::NonNull;
 use std::sync::Arc;
@@ -9,6 +9,7 @@ use crate::backend::Extent;
 use purlin_async::event::Event;
 use purlin_base::label::Label;
 use purlin_base::panics::contained;
+use purlin_base::slab::SlabBox;
 
 /// Foreign memory.
 pub(crate) trait Foreign: Send + Sync {
@@ -26,13 +27,16 @@ pub(crate) trait Owner: Send + Sync + 'static {
 /// called, more than 32 deep, by callbacks of Purlin's; then when they have returned.
 pub type Release = Box<dyn FnOnce() + Send + Sync>;
 
-impl Owner for Release {
+/// An owner that is notified by a call.
+pub(crate) struct Notified<F: FnOnce() + Send + Sync + 'static>(pub(crate) F);
+
+impl<F: FnOnce() + Send + Sync + 'static> Owner for Notified<F> {
     fn take_back(self) {
-        self();
+        (self.0)();
     }
 }
 
-/// See the module. The owner stands in place: one allocation, whatever it is.
+/// See the module. The owner stands in place: one block of memory, whatever it is.
 pub(crate) struct Imported<O: Owner> {
     extent: ForeignExtent,
     owner: Option<O>,
@@ -70,6 +74,13 @@ impl<O: Owner> Imported<O> {
     pub(crate) fn new(address: NonNull<u8>, extent: Option<Arc<dyn Extent>>, owner: Option<O>) -> Self {
         let extent = extent.map_or(ForeignExtent::InPlace(InPlace(address)), ForeignExtent::Made);
         Self { extent, owner }
+    }
+
+    /// In memory of its own.
+    pub(crate) fn boxed(self) -> SlabBox<dyn Foreign> {
+        let own = SlabBox::into_raw(SlabBox::new(self));
+        // SAFETY: it is that box's.
+        unsafe { SlabBox::from_raw(own as NonNull<dyn Foreign>) }
     }
 }
 

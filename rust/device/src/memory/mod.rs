@@ -21,7 +21,7 @@ mod waiting;
 pub use alloc_options::{AllocOptions, OomPolicy};
 pub(crate) use block::{Backing, MemoryBlock, Tag};
 pub use foreign::Release;
-pub(crate) use foreign::{Imported, Owner};
+pub(crate) use foreign::{Imported, Notified, Owner};
 pub use memory_space::MemorySpace;
 pub use open::MemoryHook;
 pub(crate) use open::open_memories;

@@ -5,7 +5,7 @@
 use std::ptr::NonNull;
 
 use super::RawBuffer;
-use crate::memory::{Backing, Imported, MemoryBlock, MemorySpace, Owner, Release, Tag};
+use crate::memory::{Backing, Imported, MemoryBlock, MemorySpace, Notified, Owner, Release, Tag};
 use purlin_base::fault::{self, Site};
 use purlin_base::label::Label;
 use purlin_base::status::{Error, SourceLocation, StatusOr};
@@ -61,10 +61,30 @@ impl RawBuffer {
         mutability: Mutability,
         on_release: Option<Release>,
     ) -> StatusOr<Self> {
+        // SAFETY: the caller's promise.
+        unsafe { Self::import_notifying(memory_space, address, size_bytes, mutability, on_release) }
+    }
+
+    /// As [`import`](Self::import), with a closure that needs no box.
+    ///
+    /// # Errors
+    /// As there.
+    ///
+    /// # Safety
+    /// As there.
+    #[track_caller]
+    pub unsafe fn import_notifying<F: FnOnce() + Send + Sync + 'static>(
+        memory_space: &MemorySpace,
+        address: *mut u8,
+        size_bytes: usize,
+        mutability: Mutability,
+        on_release: Option<F>,
+    ) -> StatusOr<Self> {
         let tag = Tag::new(Label::new(c"imported"), SourceLocation::caller());
         let first = Self::check_import(memory_space, address, size_bytes)?;
+        let owner = on_release.map(Notified);
         // SAFETY: the caller's promise.
-        let imported = unsafe { Self::import_from(memory_space, first, size_bytes, mutability, on_release, tag) };
+        let imported = unsafe { Self::import_from(memory_space, first, size_bytes, mutability, owner, tag) };
         imported.map_err(|(error, _uncalled)| error)
     }
 
@@ -118,7 +138,7 @@ impl RawBuffer {
             Err(error) => return Err((error, owner)),
         };
         let block = MemoryBlock::new(memory_space.clone(), size_bytes, mutability == Mutability::Mutable, tag);
-        let imported = Box::new(Imported::new(first, extent, owner));
+        let imported = Imported::new(first, extent, owner).boxed();
         // SAFETY: the block is new.
         unsafe { block.provide(Backing::Imported(imported)) };
         Ok(Self::whole(block))
