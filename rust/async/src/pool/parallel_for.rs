@@ -30,7 +30,7 @@ const CHUNKS_PER_THREAD: usize = 4;
 /// Of the tasks and the event of a loop.
 const LABEL: Label = Label::new(c"ParallelFor");
 
-/// Helpers of a loop for idle workers: as many threads use all of a memory's bandwidth, or nearly.
+/// Helpers of a loop for idle workers. A guess: on more than two cores nothing was measured.
 const MOST_IDLE_HELPERS: usize = 7;
 
 struct Loop {
@@ -59,19 +59,14 @@ struct Helpers {
     label: Label,
     /// At most.
     count: usize,
-    priority: Priority,
-    /// They leave once another task waits, and the caller, which asked for none, runs no task while it waits for them.
+    /// They are of low priority and leave once another task waits; and the caller, which asked for none, runs no task
+    /// while it waits for them.
     give_way: bool,
 }
 
 /// See [`AsyncWorkRunner::parallel_for`](crate::task::AsyncWorkRunner::parallel_for).
 pub(super) fn run(shared: &Arc<PoolShared>, count: usize, grain: usize, body: &Body<'_>) -> Result<(), Error> {
-    let threads = shared.thread_count();
-    let grain = if grain == 0 { count.div_ceil(threads * CHUNKS_PER_THREAD).max(1) } else { grain };
-    if count.div_ceil(grain) < 2 {
-        return alone(count, grain, body);
-    }
-    let helpers = Helpers { label: LABEL, count: threads, priority: Priority::Normal, give_way: false };
+    let helpers = Helpers { label: LABEL, count: shared.thread_count(), give_way: false };
     share(shared, count, grain, body, helpers)
 }
 
@@ -85,14 +80,15 @@ pub(super) fn on_idle(
 ) -> Result<(), Error> {
     // The caller, be it a worker or not, takes the place of one: a pool has as many workers as there are cores.
     let idle = shared.idle_count().min(shared.thread_count() - 1).min(MOST_IDLE_HELPERS);
-    if idle == 0 || count.div_ceil(grain) < 2 {
-        return alone(count, 0, body);
-    }
-    share(shared, count, grain, body, Helpers { label, count: idle, priority: Priority::Low, give_way: true })
+    share(shared, count, grain, body, Helpers { label, count: idle, give_way: true })
 }
 
 fn share(shared: &Arc<PoolShared>, count: usize, grain: usize, body: &Body<'_>, helpers: Helpers) -> Result<(), Error> {
+    let grain = if grain == 0 { count.div_ceil(shared.thread_count() * CHUNKS_PER_THREAD).max(1) } else { grain };
     let chunks = count.div_ceil(grain);
+    if helpers.count == 0 || chunks < 2 {
+        return alone(count, 0, body);
+    }
     // SAFETY: only the lifetime changes; `take_chunks` says why no thread uses the body after this function returns.
     let body = unsafe { std::mem::transmute::<*const Body<'_>, *const Body<'static>>(body) };
     let this = Arc::new(Loop {
@@ -109,7 +105,7 @@ fn share(shared: &Arc<PoolShared>, count: usize, grain: usize, body: &Body<'_>, 
     for _ in 0..helpers.count.min(chunks - 1) {
         let this = Arc::clone(&this);
         let task = Task::new(helpers.label, move || this.take_chunks(|| helpers.give_way && Worker::has_more()));
-        if shared.submit(task, helpers.priority).is_err() {
+        if shared.submit(task, if helpers.give_way { Priority::Low } else { Priority::Normal }).is_err() {
             break; // Shutting down: the caller does it all.
         }
     }

@@ -34,10 +34,10 @@ impl PoolSubmitter {
         Self(Arc::clone(shared))
     }
 
-    /// Calls `body` for consecutive ranges that together cover `0..count`, each at most `grain` long, on this thread
-    /// and on workers that are idle now; returns when all calls have returned. Workers that are idle later take none,
-    /// and one that helps leaves as soon as a task waits. If none is idle, that is one call, for the whole range, on
-    /// this thread. `label` is the helpers' in traces and reports.
+    /// Calls `body` for consecutive ranges that together cover `0..count`, each at most `grain` long (0: chosen from
+    /// the count and the number of threads), on this thread and on workers that are idle now; returns when all calls
+    /// have returned. Workers that are idle later take none, and one that helps leaves as soon as a task waits. If none
+    /// is idle, that is one call, for the whole range, on this thread. `label` is the helpers' in traces and reports.
     ///
     /// # Errors
     /// As [`parallel_for`](crate::task::AsyncWorkRunner::parallel_for).

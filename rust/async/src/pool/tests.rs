@@ -343,6 +343,17 @@ fn a_loop_for_idle_workers_is_shared_with_them() {
     };
     pool.submitter().parallel_for_idle(c"loop", 10, 1, &body).unwrap();
     assert!(hits.iter().all(|hit| hit.load(Ordering::Relaxed) == 1));
+
+    let covered = AtomicUsize::new(0);
+    for (count, grain) in [(0, 0), (0, 1), (1000, 0), (1000, usize::MAX)] {
+        covered.store(0, Ordering::Relaxed);
+        let body = |range: Range<usize>| {
+            covered.fetch_add(range.len(), Ordering::Relaxed);
+            Ok(())
+        };
+        pool.submitter().parallel_for_idle(c"loop", count, grain, &body).unwrap();
+        assert_eq!(covered.load(Ordering::Relaxed), count, "grain {grain}");
+    }
 }
 
 #[test]

@@ -3,7 +3,6 @@
 use std::fmt;
 use std::ops::Range;
 
-use super::Accounting;
 use purlin_async::pool::PoolSubmitter;
 use purlin_async::task::Executor;
 use purlin_base::status::Error;
@@ -11,8 +10,8 @@ use purlin_base::status::Error;
 /// A part of some work: what is to be done for a range of it.
 pub(crate) type Piece<'a> = dyn Fn(Range<usize>) -> Result<(), Error> + Sync + 'a;
 
-/// Where a client's tasks run.
-pub(crate) trait ClientTasks: Executor + Send + Sync {
+/// What shares work with idle workers.
+pub(crate) trait Share {
     /// See [`IdleWorkers::share`].
     ///
     /// # Errors
@@ -20,7 +19,12 @@ pub(crate) trait ClientTasks: Executor + Send + Sync {
     fn share(&self, count: usize, grain: usize, piece: &Piece<'_>) -> Result<(), Error>;
 }
 
-impl ClientTasks for PoolSubmitter {
+/// Where a client's tasks run.
+pub(crate) trait ClientTasks: Executor + Share {}
+
+impl<T: Executor + Share> ClientTasks for T {}
+
+impl Share for PoolSubmitter {
     fn share(&self, count: usize, grain: usize, piece: &Piece<'_>) -> Result<(), Error> {
         self.parallel_for_idle(c"piece of a copy", count, grain, piece)
     }
@@ -43,7 +47,7 @@ impl ClientTasks for PoolSubmitter {
 /// # Ok::<(), purlin::Error>(())
 /// ```
 #[derive(Clone, Copy)]
-pub struct IdleWorkers<'a>(Option<&'a dyn Accounting>);
+pub struct IdleWorkers<'a>(Option<&'a dyn Share>);
 
 impl<'a> IdleWorkers<'a> {
     /// No workers: the calling thread does everything.
@@ -52,14 +56,14 @@ impl<'a> IdleWorkers<'a> {
         Self(None)
     }
 
-    /// Those of the client with that accounting.
-    pub(super) fn of(accounting: Option<&'a dyn Accounting>) -> Self {
-        Self(accounting)
+    /// Those that `share` shares with.
+    pub(super) fn of(share: &'a dyn Share) -> Self {
+        Self(Some(share))
     }
 
     /// Calls `piece` for consecutive ranges that together cover `0..count`, on this thread and on workers that are idle
-    /// now, each range at most `grain` (at least 1) long; returns when all calls have returned. If no worker is idle,
-    /// that is one call, for the whole range.
+    /// now, each range at most `grain` long (0: chosen from the count and the number of threads); returns when all calls
+    /// have returned. If no worker is idle, that is one call, for the whole range.
     ///
     /// # Errors
     /// The error of the lowest range that failed; a panic counts as [`Internal`](purlin_base::StatusCode::Internal).
@@ -70,7 +74,7 @@ impl<'a> IdleWorkers<'a> {
         piece: &(dyn Fn(Range<usize>) -> Result<(), Error> + Sync),
     ) -> Result<(), Error> {
         match self.0 {
-            Some(accounting) => accounting.share(count, grain, piece),
+            Some(workers) => workers.share(count, grain, piece),
             None => piece(0..count),
         }
     }

@@ -69,7 +69,7 @@ pub use foreign_work::{ForeignEvent, ForeignStream, ForeignWork};
 pub(crate) use gated::Gated;
 pub use host_address::{HostDestination, HostSource};
 pub use idle_workers::IdleWorkers;
-pub(crate) use idle_workers::{ClientTasks, Piece};
+pub(crate) use idle_workers::{ClientTasks, Piece, Share};
 pub use kernel::{DeviceKernel, KernelCode, KernelImage, LaunchDimensions};
 pub use launch::{Launch, LaunchInfo};
 pub use null::NullBackend;

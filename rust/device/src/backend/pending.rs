@@ -7,24 +7,18 @@
 use std::cell::RefCell;
 use std::sync::Arc;
 
-use super::Piece;
+use super::{IdleWorkers, Share};
 use purlin_async::task::Task;
 use purlin_base::status::Error;
 use purlin_base::sync::per_thread;
 
 /// Counts what is in flight, and runs what of it has to.
-pub(crate) trait Accounting: Send + Sync {
+pub(crate) trait Accounting: Share + Send + Sync {
     /// Runs `task` on the client's runner.
     ///
     /// # Errors
     /// The runner's, which has dropped the task.
     fn execute(&self, task: Task) -> Result<(), Error>;
-
-    /// See [`IdleWorkers::share`](super::IdleWorkers::share).
-    ///
-    /// # Errors
-    /// As there.
-    fn share(&self, count: usize, grain: usize, piece: &Piece<'_>) -> Result<(), Error>;
 
     /// An operation that has begun is over. Called under no lock.
     fn operation_is_over(&self);
@@ -51,12 +45,12 @@ impl Pending {
         Self(accounting)
     }
 
-    /// What has counted it.
-    pub(super) fn accounting_ref(&self) -> &dyn Accounting {
-        self.0.as_ref()
+    /// The workers of its client that may help.
+    pub(super) fn idle_workers(&self) -> IdleWorkers<'_> {
+        IdleWorkers::of(&*self.0)
     }
 
-    /// As [`accounting_ref`](Self::accounting_ref), to keep.
+    /// What has counted it.
     pub(super) fn accounting(&self) -> Arc<dyn Accounting> {
         Arc::clone(&self.0)
     }

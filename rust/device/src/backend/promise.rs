@@ -70,7 +70,7 @@ impl OperationPromise {
 
     /// As [`operation_mut`](Self::operation_mut), and the workers that may help to perform it.
     pub(super) fn operation_and_idle(&mut self) -> (&mut Operation, IdleWorkers<'_>) {
-        let idle = IdleWorkers::of(self.pending.as_ref().map(Pending::accounting_ref));
+        let idle = self.pending.as_ref().map_or(IdleWorkers::none(), Pending::idle_workers);
         (self.operation.as_mut().expect("only complete() and drop() take it, and they end this value"), idle)
     }
 

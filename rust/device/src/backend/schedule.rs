@@ -8,7 +8,7 @@ use std::panic::Location;
 use tracing::level_filters::LevelFilter;
 use tracing::trace_span;
 
-use super::{Accounting, Gated, IdleWorkers, Operation, OperationPromise, Pending, Work};
+use super::{Gated, IdleWorkers, Operation, OperationPromise, Pending, Share, Work};
 use purlin_async::event::{Event, EventState, when_all};
 use purlin_async::task::{AsyncWorkRunner, Task};
 use purlin_base::fault;
@@ -48,12 +48,9 @@ impl Keep {
 }
 
 /// Where a client's operations run, and its accounting of them.
-pub(crate) trait Runner: AsyncWorkRunner {
+pub(crate) trait Runner: AsyncWorkRunner + Share {
     /// Why nothing new may begin, if that is so.
     fn refusal(&self) -> Option<Error>;
-
-    /// Its accounting of what is in flight.
-    fn accounting(&self) -> &dyn Accounting;
 
     /// An operation begins; it is in flight until the answer is dropped.
     ///
@@ -120,7 +117,7 @@ impl<'a> Schedule<'a> {
         match state {
             EventState::Error => return after,
             EventState::Ready if self.caller_waits || operation.size_bytes() <= inline_limit_bytes => {
-                let idle = IdleWorkers::of(Some(self.runner.accounting()));
+                let idle = IdleWorkers::of(self.runner);
                 return traced(&mut operation, idle, execute).map_or_else(Event::from_error, |()| Event::ready());
             }
             _ => {}

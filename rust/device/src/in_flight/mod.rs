@@ -21,7 +21,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
-use crate::backend::{Accounting, ClientTasks, Gated, Held, Pending, Piece};
+use crate::backend::{Accounting, ClientTasks, Gated, Held, Pending, Piece, Share};
 use purlin_async::event::{Event, EventPromise};
 use purlin_async::task::{Task, fork};
 use purlin_base::label::Label;
@@ -236,13 +236,15 @@ impl Entry {
     }
 }
 
+impl Share for InFlight {
+    fn share(&self, count: usize, grain: usize, piece: &Piece<'_>) -> Result<(), Error> {
+        self.runner.share(count, grain, piece)
+    }
+}
+
 impl Accounting for InFlight {
     fn execute(&self, task: Task) -> Result<(), Error> {
         self.runner.execute(task)
-    }
-
-    fn share(&self, count: usize, grain: usize, piece: &Piece<'_>) -> Result<(), Error> {
-        self.runner.share(count, grain, piece)
     }
 
     fn operation_is_over(&self) {

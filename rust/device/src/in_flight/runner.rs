@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::InFlight;
-use crate::backend::{Accounting, Gated, Held, Pending, Runner};
+use crate::backend::{Gated, Held, Pending, Piece, Runner, Share};
 use purlin_async::event::Event;
 use purlin_async::pool::ThreadPool;
 use purlin_async::task::{AsyncWorkRunner, Executor, Task, TaskOptions};
@@ -58,13 +58,15 @@ impl AsyncWorkRunner for ClientRunner {
     }
 }
 
+impl Share for ClientRunner {
+    fn share(&self, count: usize, grain: usize, piece: &Piece<'_>) -> Result<(), Error> {
+        self.in_flight.share(count, grain, piece)
+    }
+}
+
 impl Runner for ClientRunner {
     fn refusal(&self) -> Option<Error> {
         self.in_flight.refusal()
-    }
-
-    fn accounting(&self) -> &dyn Accounting {
-        self.in_flight.as_ref()
     }
 
     fn begin(&self) -> Result<Pending, Error> {

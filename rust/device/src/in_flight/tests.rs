@@ -1,9 +1,9 @@
 use super::*;
-use crate::backend::{ClientTasks, Piece};
+use crate::backend::{Piece, Share};
 use purlin_async::InlineExecutor;
 use purlin_base::status::StatusCode;
 
-impl ClientTasks for InlineExecutor {
+impl Share for InlineExecutor {
     fn share(&self, count: usize, _grain: usize, piece: &Piece<'_>) -> Result<(), Error> {
         piece(0..count)
     }

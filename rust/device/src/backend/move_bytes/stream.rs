@@ -70,7 +70,7 @@ fn largest_cache() -> Option<usize> {
     [(0, 4), (0x8000_0000, 0x8000_001d)].into_iter().flat_map(listed).max()
 }
 
-#[allow(unused_unsafe, reason = "unsafe to call before Rust 1.94")]
+#[allow(unused_unsafe, reason = "unsafe to call in older versions of Rust")]
 fn cpuid(leaf: u32, index: u32) -> CpuidResult {
     // SAFETY: all processors of x86-64 have the instruction.
     unsafe { __cpuid_count(leaf, index) }

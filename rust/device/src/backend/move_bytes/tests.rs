@@ -1,4 +1,5 @@
 use super::*;
+use purlin_async::pool::{ThreadPool, ThreadPoolOptions};
 
 /// So many bytes, of which each differs from its neighbours and from zero.
 fn pattern(size_bytes: usize) -> Vec<u8> {
@@ -32,12 +33,16 @@ fn copies_of_all_sizes_arrive() {
     let largest = stream::last_cache_bytes().clamp(LEAST_SHARED_BYTES, 64 << 20) + PIECE_BYTES + 5;
     let from = pattern(largest);
     let mut to = vec![0_u8; largest + 1];
+    let pool = ThreadPool::new(&ThreadPoolOptions { thread_count: 2, ..Default::default() }).unwrap();
+    let submitter = pool.submitter();
     for size_bytes in [1, LEAST_SHARED_BYTES - 1, LEAST_SHARED_BYTES, LEAST_SHARED_BYTES + PIECE_BYTES + 3, largest] {
-        to[..=size_bytes].fill(0);
-        // SAFETY: both vectors are as long.
-        unsafe { move_bytes(from.as_ptr(), to.as_mut_ptr(), size_bytes, IdleWorkers::none()) }.unwrap();
-        assert!(to[..size_bytes] == from[..size_bytes], "{size_bytes} bytes");
-        assert_eq!(to[size_bytes], 0, "the byte after {size_bytes}");
+        for idle in [IdleWorkers::none(), IdleWorkers::of(&submitter)] {
+            to[..=size_bytes].fill(0);
+            // SAFETY: both vectors are as long.
+            unsafe { move_bytes(from.as_ptr(), to.as_mut_ptr(), size_bytes, idle) }.unwrap();
+            assert!(to[..size_bytes] == from[..size_bytes], "{size_bytes} bytes");
+            assert_eq!(to[size_bytes], 0, "the byte after {size_bytes}");
+        }
     }
 }
 

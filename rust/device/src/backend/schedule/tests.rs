@@ -8,7 +8,7 @@ use tracing::{Metadata, Subscriber, span};
 
 use super::*;
 use crate::backend::test_operation::operation;
-use crate::backend::{ClientTasks, Piece};
+use crate::backend::{Piece, Share};
 use crate::in_flight::{EndReason, InFlight};
 use purlin_async::event::EventPromise;
 use purlin_async::task::{AsyncWorkRunner, Executor};
@@ -36,7 +36,7 @@ impl Executor for Tasks {
     }
 }
 
-impl ClientTasks for Tasks {
+impl Share for Tasks {
     fn share(&self, count: usize, grain: usize, piece: &Piece<'_>) -> Result<(), Error> {
         (0..count).step_by(grain).try_for_each(|begin| piece(begin..count.min(begin + grain)))
     }
@@ -58,13 +58,15 @@ impl Default for ByHand {
     }
 }
 
+impl Share for ByHand {
+    fn share(&self, count: usize, grain: usize, piece: &Piece<'_>) -> Result<(), Error> {
+        self.in_flight.share(count, grain, piece)
+    }
+}
+
 impl Runner for ByHand {
     fn refusal(&self) -> Option<Error> {
         self.in_flight.refusal()
-    }
-
-    fn accounting(&self) -> &dyn Accounting {
-        self.in_flight.as_ref()
     }
 
     fn begin(&self) -> Result<Pending, Error> {
