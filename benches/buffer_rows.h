@@ -96,16 +96,15 @@ struct BesideWork {
   static std::uint64_t Measure(std::uint64_t count, int threads, bool of_the_work, const Start& start,
                                const Copy& copy) {
     using Clock = std::chrono::steady_clock;
-    auto* work = new BesideWork;
-    for (int thread = 0; thread < threads; ++thread) start(*work);
-    while (work->begun.load() != threads) std::this_thread::yield();
+    BesideWork work;
+    for (int thread = 0; thread < threads; ++thread) start(work);
+    while (work.begun.load() != threads) std::this_thread::yield();
     const Clock::time_point begin = Clock::now();
     for (std::uint64_t i = 0; i < count; ++i) copy();
     const auto elapsed = static_cast<std::uint64_t>(std::chrono::nanoseconds(Clock::now() - begin).count());
-    work->stop.store(true);
-    while (work->ended.load() != threads) std::this_thread::yield();
-    const std::uint64_t units = work->units.load();
-    delete work;
+    work.stop.store(true);
+    while (work.ended.load() != threads) std::this_thread::yield();
+    const std::uint64_t units = work.units.load();
     const std::uint64_t unit = elapsed * static_cast<std::uint64_t>(threads) / (units > 0 ? units : 1);
     return of_the_work ? unit * count : elapsed;
   }

@@ -22,7 +22,7 @@
 // buffer over memory that Purlin does not own.
 //
 // A copy without unfinished dependencies and of at most 64 KiB (on the host backend) runs inside the call; others run
-// on the client's runner.
+// on the client's runner, where workers that are idle take pieces of a copy of 4 MiB or more.
 //
 // When memory is so short that small allocations fail, the process ends: SECURITY.md, "When memory is short".
 #ifndef PURLIN_RAW_BUFFER_H_

@@ -3,16 +3,31 @@
 
 #include <gtest/gtest.h>
 
+#include <cstddef>
+#include <cstdint>
 #include <string_view>
 #include <utility>
 #include <vector>
 
 #include "buffer_fixture.h"
+#include "tests/cpp/counting_allocations.h"
 
 namespace purlin {
 namespace {
 
 class BufferLayoutTest : public BufferFixture {};
+
+TEST_F(BufferLayoutTest, ShapeAndLayoutUpToRank4NeedNoAllocation) {
+  const std::int64_t dims[] = {2, 3, 4, 5};
+  const Buffer buffer = *Buffer::CreateUninitialized(Shape(DType::kF32, dims), space_);
+  std::size_t ranks = 0;
+  EXPECT_EQ(AllocationsOf([&] { ranks = buffer.layout().rank() + buffer.shape().rank(); }), 0);
+  EXPECT_EQ(ranks, 8U);
+  const std::int64_t many[] = {1, 2, 1, 2, 1, 2, 1, 2, 1};
+  const Buffer deep = *Buffer::CreateUninitialized(Shape(DType::kF32, many), space_);
+  EXPECT_EQ(deep.layout(), Layout::RowMajor(9));
+  EXPECT_EQ(deep.shape(), Shape(DType::kF32, many));
+}
 
 TEST_F(BufferLayoutTest, ALayoutIsAPermutation) {
   const Layout layout({1, 0, 2});

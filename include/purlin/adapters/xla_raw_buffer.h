@@ -169,8 +169,8 @@ inline absl::StatusOr<tsl::RCReference<xla::CommonPjRtRawBuffer>> ToXla(const Ra
 ///
 /// The errors of Buffer::AcquireExternalReference. kUnimplemented: a dynamic shape or a token; a device of XLA's that
 /// is not the host's processor; memory that the host cannot reach; XLA has another size for that type.
-/// kFailedPrecondition: the memory is not there yet, or `buffer` is not ready for such a client. kInvalidArgument, of
-/// XLA: the memory is not aligned as XLA wants it.
+/// kFailedPrecondition: the memory is not there yet, or `buffer` is not ready for such a client. kInvalidArgument:
+/// `memory_space` is null or another client's; of XLA: the memory is not aligned as XLA wants it.
 inline absl::StatusOr<std::unique_ptr<xla::PjRtBuffer>> ToXla(const Buffer& buffer, xla::PjRtClient& client,
                                                               xla::PjRtMemorySpace* memory_space) {
   StatusOr<ExternalReference> reference = buffer.AcquireExternalReference();

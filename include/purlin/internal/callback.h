@@ -44,9 +44,9 @@ Callback MakeCallback(F&& closure) {
             }};
   }
   // Small ones are blocks of the thread; but a constructor that throws would lose the block.
-  if constexpr (sizeof(Closure) <= 128 && alignof(Closure) <= alignof(void*) &&
+  if constexpr (sizeof(Closure) <= kMostBlockBytes && alignof(Closure) <= alignof(void*) &&
                 std::is_nothrow_constructible_v<Closure, F&&>) {
-    constexpr BlockClass kClass = sizeof(Closure) <= 64 ? BlockClass::kNode : BlockClass::kWideNode;
+    constexpr BlockClass kClass = NodeClass(sizeof(Closure));
     return {::new (AllocateBlock(kClass)) Closure(std::forward<F>(closure)),
             [](void* data, bool run, const StatusRep* error, const void* value) noexcept {
               auto* self = static_cast<Closure*>(data);

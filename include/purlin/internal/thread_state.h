@@ -36,6 +36,13 @@ struct __attribute__((may_alias)) FreeBlockHead {
 static_assert(offsetof(FreeBlockHead, next) == kLinkOffset, "the link of a free block");
 static_assert(std::atomic<void*>::is_always_lock_free && sizeof(std::atomic<void*>) == sizeof(void*), "a bare word");
 
+/// The largest block.
+constexpr std::size_t kMostBlockBytes = 128;
+/// The class for what is no cell and has so many bytes, at most kMostBlockBytes, aligned as a pointer.
+constexpr BlockClass NodeClass(std::size_t bytes) noexcept {
+  return bytes <= 64 ? BlockClass::kNode : BlockClass::kWideNode;
+}
+
 /// Memory of the class, with unspecified contents; never null.
 // Always inline, as what follows: a file with many closures is large, and gcc then stops to inline what is small.
 inline __attribute__((always_inline)) void* AllocateBlock(ThreadState& here, BlockClass block_class) noexcept {

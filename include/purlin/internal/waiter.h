@@ -104,9 +104,9 @@ struct ClosureWaiter {
 
  private:
   // A constructor that throws would lose the block.
-  static constexpr bool kInBlock = sizeof(Waiter) + sizeof(F) <= 128 && alignof(F) <= 8 &&
+  static constexpr bool kInBlock = sizeof(Waiter) + sizeof(F) <= kMostBlockBytes && alignof(F) <= 8 &&
                                    (std::is_nothrow_move_constructible_v<F> || !WithExceptions::value);
-  static constexpr BlockClass kClass = sizeof(Waiter) + sizeof(F) <= 64 ? BlockClass::kNode : BlockClass::kWideNode;
+  static constexpr BlockClass kClass = NodeClass(sizeof(Waiter) + sizeof(F));
 };
 
 /// A waiter that runs `waiter` in the user context that is current here, as CarryContext of tasks does.

@@ -6,7 +6,7 @@
 //! an allocator of the user's ([`ByteSource`]) is asked for every block instead.
 //!
 //! An operation without unfinished dependencies and on at most [`INLINE_LIMIT_BYTES`] runs inside the call; others are
-//! tasks of the client's runner.
+//! tasks of the client's runner. Of a copy of 4 MiB or more, workers that are idle take pieces.
 
 #![deny(unsafe_code)]
 
