@@ -62,8 +62,8 @@ impl<'a> IdleWorkers<'a> {
     }
 
     /// Calls `piece` for consecutive ranges that together cover `0..count`, on this thread and on workers that are idle
-    /// now, each range at most `grain` long (0: chosen from the count and the number of threads); returns when all calls
-    /// have returned. If no worker is idle, that is one call, for the whole range.
+    /// now, each range at most `grain` long (0: chosen from the count and the number of threads); returns when all
+    /// calls have returned. If no worker is idle, that is one call, for the whole range.
     ///
     /// # Errors
     /// The error of the lowest range that failed; a panic counts as [`Internal`](purlin_base::StatusCode::Internal).
