@@ -201,7 +201,9 @@ inline absl::StatusOr<std::unique_ptr<xla::PjRtBuffer>> ToXla(const Buffer& buff
   if (!shape.ok()) return std::move(shape).status();
   if (!shape->IsArray() || shape->is_dynamic())
     return absl::UnimplementedError(shape->ToString() + " does not cross to XLA");
-  *shape->mutable_layout() = ToXla(buffer.layout());
+  // XLA has made the row-major one.
+  if (const Layout layout = buffer.layout(); shape->layout().minor_to_major() != ToAbsl(layout.minor_to_major()))
+    *shape->mutable_layout() = ToXla(layout);
   const auto shared = std::make_shared<ExternalReference>(*std::move(reference));
   return client.CreateViewOfDeviceBuffer(*address, *shape, memory_space, [shared] { shared->Release(); });
 }

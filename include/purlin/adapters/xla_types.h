@@ -70,11 +70,27 @@ constexpr xla::PrimitiveType ToXla(DType dtype) noexcept {
   return number < std::size(kTheirs) ? kTheirs[number] : xla::PRIMITIVE_TYPE_INVALID;
 }
 
+namespace internal {
+
+// DTypes by XLA's numbers; kInvalid where Purlin has none.
+struct DTypesOfXla {
+  DType at[64] = {};
+
+  constexpr DTypesOfXla() noexcept {
+    for (int number = 1; ToXla(static_cast<DType>(number)) != xla::PRIMITIVE_TYPE_INVALID; ++number)
+      at[ToXla(static_cast<DType>(number))] = static_cast<DType>(number);
+  }
+};
+inline constexpr DTypesOfXla kDTypesOfXla;
+
+}  // namespace internal
+
 /// The other way. kUnimplemented, naming the number: s1, u1, and what is no array.
 inline StatusOr<DType> FromXla(xla::PrimitiveType type, SourceLocation location = SourceLocation::Current()) {
-  for (int number = 1; ToXla(static_cast<DType>(number)) != xla::PRIMITIVE_TYPE_INVALID; ++number) {
-    if (ToXla(static_cast<DType>(number)) == type) return static_cast<DType>(number);
-  }
+  const auto number = static_cast<std::size_t>(type);
+  const DType dtype =
+      number < std::size(internal::kDTypesOfXla.at) ? internal::kDTypesOfXla.at[number] : DType::kInvalid;
+  if (dtype != DType::kInvalid) return dtype;
   return UnimplementedError("Purlin has no name for xla::PrimitiveType " + std::to_string(static_cast<int>(type)),
                             location);
 }
