@@ -19,8 +19,10 @@
 //! pusher sees that no thread watches.
 //!
 //! The sleepers' list is behind a lock, which a sleeper holds from its entry until it waits; so a wake-up cannot happen
-//! in between. The last to fall asleep is the first to be woken: its cache is the warmest.
+//! in between. The last to fall asleep is the first to be woken: its cache is the warmest. A thread that works on
+//! after it has woken a worker may keep that from its own core (`cores.rs`).
 
+use super::cores::{Cores, Place, restore, this_core};
 use super::seats::Seats;
 use purlin_base::sync::atomic::AtomicUsize;
 use purlin_base::sync::atomic::Ordering::SeqCst;
@@ -39,6 +41,59 @@ struct Beds {
     /// Those counted in the word, in the order in which they fell asleep.
     asleep: Vec<usize>,
     states: Vec<Sleep>,
+    places: Vec<Place>,
+    /// How many sleepers more are kept from cores that are taken, also if they slept on a free one.
+    distrust: usize,
+    /// Threads that the pool always has.
+    workers: usize,
+}
+
+impl Beds {
+    /// Room for `workers`, all awake.
+    fn resize(&mut self, workers: usize) {
+        self.states.resize(workers, Sleep::Awake);
+        self.places.resize_with(workers, Place::default);
+    }
+
+    /// The cores of the workers that are awake, as far as they are known, but for one.
+    fn taken(&self, but: usize) -> impl Iterator<Item = usize> + Clone + '_ {
+        let others = self.states.iter().zip(&self.places).enumerate().filter(move |&(worker, _)| worker != but);
+        others.filter_map(|(_, (&state, place))| if state == Sleep::Awake { place.core() } else { None })
+    }
+
+    /// Wakes `worker`, but for its condition.
+    fn rouse(&mut self, worker: usize, waker: Waker) {
+        if let Waker::WorksOn(itself) = waker {
+            let here = this_core();
+            if let Some(itself) = itself {
+                self.places[itself].stay(here);
+            }
+            let mut place = std::mem::take(&mut self.places[worker]);
+            place.part(self.taken(worker).chain(here), here, self.distrust > 0, self.workers);
+            self.places[worker] = place;
+            self.distrust = self.distrust.saturating_sub(1);
+        }
+        self.places[worker].forget();
+        self.states[worker] = Sleep::Awake;
+    }
+
+    /// `worker` runs again; what it must give back to itself.
+    fn leave(&mut self, worker: usize) -> Option<Cores> {
+        let (own, waker) = self.places[worker].leave(this_core());
+        if self.places[worker].is_among(self.taken(worker).chain(waker)) {
+            self.distrust = DISTRUST;
+        }
+        own
+    }
+}
+
+/// The thread that wakes a worker.
+#[derive(Clone, Copy)]
+pub(super) enum Waker {
+    /// It may soon sleep itself.
+    Other,
+    /// It works on, on its core; it is this worker, if it is one.
+    WorksOn(Option<usize>),
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -49,6 +104,9 @@ enum Sleep {
     /// Not in the list: waits to be woken by name.
     Alone,
 }
+
+/// A kernel that has woken a worker on the core of another is not trusted for so many times.
+const DISTRUST: usize = 1000;
 
 const SLEEPER: usize = 1;
 const UNWATCHED: usize = 1 << 31;
@@ -68,13 +126,16 @@ fn searchers(word: usize) -> usize {
 }
 
 impl Idle {
-    /// Room for `workers`, and for `most` after [`make_room`](Self::make_room). No thread watches, but in models, where
-    /// that would be one more step everywhere.
-    pub(super) fn new(workers: usize, most: usize) -> Self {
+    /// Room for `seats`, `workers` of them for those that the pool always has, and for `most` after
+    /// [`make_room`](Self::make_room). No thread watches, but in models, where that would be one more step everywhere.
+    pub(super) fn new(workers: usize, seats: usize, most: usize) -> Self {
+        let mut beds =
+            Beds { asleep: Vec::with_capacity(seats), states: Vec::new(), places: Vec::new(), distrust: 0, workers };
+        beds.resize(seats);
         Self {
             word: AtomicUsize::new(if cfg!(purlin_model) { 0 } else { UNWATCHED }),
-            beds: Mutex::new(Beds { asleep: Vec::with_capacity(workers), states: vec![Sleep::Awake; workers] }),
-            woken: Seats::new(workers, most, Condvar::new),
+            beds: Mutex::new(beds),
+            woken: Seats::new(seats, most, Condvar::new),
         }
     }
 
@@ -83,7 +144,7 @@ impl Idle {
         self.woken.make_room(worker);
         let mut beds = self.beds.lock();
         if beds.states.len() <= worker {
-            beds.states.resize(worker + 1, Sleep::Awake);
+            beds.resize(worker + 1);
         }
     }
 
@@ -112,9 +173,18 @@ impl Idle {
         }
         beds.asleep.push(worker);
         beds.states[worker] = Sleep::Listed;
+        beds.places[worker].enter();
         while beds.states[worker] != Sleep::Awake {
             beds = self.woken.get(worker).wait(beds);
         }
+        let own = beds.leave(worker);
+        drop(beds);
+        restore(own);
+    }
+
+    /// The thread of `worker` works no more, or not for now.
+    pub(super) fn leave(&self, worker: usize) {
+        self.beds.lock().places[worker].forget();
     }
 
     /// Sleeps until [`wake`](Self::wake) names `worker`, unless `stay_awake`. The worker was busy, and is so again.
@@ -139,7 +209,7 @@ impl Idle {
     /// Wakes a sleeper, unless a worker searches. True if there is none and no thread watches.
     #[cold]
     #[must_use]
-    pub(super) fn wake_one(&self) -> bool {
+    pub(super) fn wake_one(&self, waker: Waker) -> bool {
         let worker = {
             let mut beds = self.beds.lock();
             let word = self.word.load(SeqCst);
@@ -148,7 +218,7 @@ impl Idle {
                 return false;
             }
             let Some(worker) = beds.asleep.pop() else { return word & UNWATCHED != 0 };
-            beds.states[worker] = Sleep::Awake;
+            beds.rouse(worker, waker);
             self.word.fetch_add(SEARCHER - SLEEPER, SeqCst);
             worker
         };
@@ -174,7 +244,11 @@ impl Idle {
     pub(super) fn wake(&self, worker: usize) {
         {
             let mut beds = self.beds.lock();
-            match std::mem::replace(&mut beds.states[worker], Sleep::Awake) {
+            let before = beds.states[worker];
+            if before != Sleep::Awake {
+                beds.rouse(worker, Waker::Other);
+            }
+            match before {
                 Sleep::Awake => return,
                 Sleep::Alone => {}
                 Sleep::Listed => {
@@ -190,7 +264,7 @@ impl Idle {
     pub(super) fn wake_all(&self) {
         let mut beds = self.beds.lock();
         while let Some(worker) = beds.asleep.pop() {
-            beds.states[worker] = Sleep::Awake;
+            beds.rouse(worker, Waker::Other);
             self.word.fetch_add(SEARCHER - SLEEPER, SeqCst);
             self.woken.get(worker).notify_one();
         }
@@ -207,6 +281,11 @@ impl Idle {
     pub(super) fn count(&self) -> usize {
         let word = self.word.load(SeqCst);
         sleepers(word) + searchers(word)
+    }
+
+    #[cfg(all(test, not(purlin_model)))]
+    pub(super) fn asleep(&self) -> usize {
+        self.beds.lock().asleep.len()
     }
 
     /// True if no worker sleeps; a hint.

@@ -9,7 +9,7 @@ use loom::thread;
 
 use super::deque::{Deque, Steal};
 use super::fork_join;
-use super::idle::Idle;
+use super::idle::{Idle, Waker};
 use super::injector::Injector;
 use super::relief::Relief;
 use super::threads::Starter;
@@ -181,12 +181,12 @@ fn a_task_wakes_a_sleeping_worker() {
 fn a_watch_does_not_end_while_a_task_waits() {
     explore("push against the end of a watch", None, || {
         // All workers are busy, and a thread watches.
-        let (idle, injector) = (Arc::new(Idle::new(1, 1)), Arc::new(Injector::new(1)));
+        let (idle, injector) = (Arc::new(Idle::new(1, 1, 1)), Arc::new(Injector::new(1)));
         let (watched, pushed) = (Arc::clone(&idle), Arc::clone(&injector));
         let task = counting(&Arc::new(AtomicUsize::new(0)));
         let pusher = thread::spawn(move || {
             assert!(pushed.push(task, Priority::Normal).is_ok());
-            watched.must_wake() && watched.wake_one() && watched.begin_watch()
+            watched.must_wake() && watched.wake_one(Waker::Other) && watched.begin_watch()
         });
         let goes_on = !idle.end_watch(|| !injector.is_empty());
         assert_ne!(pusher.join().unwrap(), goes_on, "one watches, and only one");

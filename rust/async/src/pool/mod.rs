@@ -9,6 +9,7 @@
 #![allow(unsafe_code, reason = "tasks are intrusive; loops lend their body to other threads")]
 
 mod blocking;
+mod cores;
 mod deque;
 mod fork_join;
 mod idle;

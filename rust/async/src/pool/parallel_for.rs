@@ -105,7 +105,8 @@ fn share(shared: &Arc<PoolShared>, count: usize, grain: usize, body: &Body<'_>, 
     for _ in 0..helpers.count.min(chunks - 1) {
         let this = Arc::clone(&this);
         let task = Task::new(helpers.label, move || this.take_chunks(|| helpers.give_way && Worker::has_more()));
-        if shared.submit(task, if helpers.give_way { Priority::Low } else { Priority::Normal }).is_err() {
+        let priority = if helpers.give_way { Priority::Low } else { Priority::Normal };
+        if shared.submit_and(task, priority, true).is_err() {
             break; // Shutting down: the caller does it all.
         }
     }

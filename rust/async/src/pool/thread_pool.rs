@@ -188,6 +188,11 @@ impl ThreadPool {
         self.0.shared.idle_count()
     }
 
+    #[cfg(all(test, not(purlin_model)))]
+    pub(super) fn asleep(&self) -> usize {
+        self.0.shared.idle.asleep()
+    }
+
     /// Which threads work, wait and rest, in words.
     #[cfg(test)]
     pub(super) fn describe_roles(&self) -> String {

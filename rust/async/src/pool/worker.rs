@@ -19,7 +19,7 @@ use tracing::trace_span;
 use super::blocking;
 use super::blocking::Beneath;
 use super::deque::Deque;
-use super::idle::Idle;
+use super::idle::{Idle, Waker};
 use super::injector::Injector;
 use super::relief;
 use super::relief::Relief;
@@ -145,7 +145,7 @@ impl PoolShared {
         let (seats, most) = (thread_count + spares.at_rest, thread_count + spares.most);
         Arc::new_cyclic(|me| Self {
             injector: Injector::new(thread_count),
-            idle: Idle::new(seats, most),
+            idle: Idle::new(thread_count, seats, most),
             roles: Roles::new(thread_count, most, spares.at_rest),
             relief,
             threads: Threads::new(name, starter),
@@ -224,37 +224,44 @@ impl PoolShared {
     /// Queues a task and wakes a worker for it; gives it back after [`close`](Self::close).
     #[inline]
     pub(super) fn submit(&self, task: Task, priority: Priority) -> Result<(), Task> {
+        self.submit_and(task, priority, false)
+    }
+
+    /// As [`submit`](Self::submit). `work_on`: this thread does so, as workers do in any case.
+    #[inline]
+    pub(super) fn submit_and(&self, task: Task, priority: Priority, work_on: bool) -> Result<(), Task> {
         // As Task::run_in_span().
         if LevelFilter::current() >= LevelFilter::TRACE {
-            return self.submit_watched(task, priority);
+            return self.submit_watched(task, priority, work_on);
         }
-        self.submit_unwatched(task, priority)
+        self.submit_unwatched(task, priority, work_on)
     }
 
     #[cold]
-    fn submit_watched(&self, task: Task, priority: Priority) -> Result<(), Task> {
+    fn submit_watched(&self, task: Task, priority: Priority, work_on: bool) -> Result<(), Task> {
         let _span = trace_span!(target: "purlin", "schedule", label = %task.label(), context = current_id()).entered();
-        self.submit_unwatched(task, priority)
+        self.submit_unwatched(task, priority, work_on)
     }
 
     #[inline]
-    fn submit_unwatched(&self, task: Task, priority: Priority) -> Result<(), Task> {
+    fn submit_unwatched(&self, task: Task, priority: Priority, work_on: bool) -> Result<(), Task> {
         self.push(task, priority)?;
-        self.wake_one();
+        self.wake_one(work_on);
         Ok(())
     }
 
     /// After a task was pushed.
     #[inline]
-    fn wake_one(&self) {
+    fn wake_one(&self, work_on: bool) {
         if self.idle.must_wake() {
-            self.wake_one_slowly();
+            self.wake_one_slowly(work_on);
         }
     }
 
     #[cold]
-    fn wake_one_slowly(&self) {
-        if self.idle.wake_one() {
+    fn wake_one_slowly(&self, work_on: bool) {
+        let seat = self.current_seat();
+        if self.idle.wake_one(if work_on || seat.is_some() { Waker::WorksOn(seat) } else { Waker::Other }) {
             self.watch();
         }
     }
@@ -287,7 +294,7 @@ impl PoolShared {
         // SAFETY: the seat is this thread's.
         let lent = unsafe { worker.own().spawned.offer(job) };
         if lent {
-            self.wake_one();
+            self.wake_one(true);
         }
         lent
     }
@@ -432,7 +439,7 @@ impl PoolShared {
             self.seats.find_map(seat + 1..used, rob).or_else(|| self.seats.find_map(0..seat.min(used), rob))?;
         if more > 0 {
             // A worker that fell asleep while they were in no ring has not seen them.
-            self.wake_one();
+            self.wake_one(true);
         }
         Some(task)
     }
@@ -491,7 +498,7 @@ impl PoolShared {
             may_look = true;
         };
         if self.idle.end_search() && self.has_work() {
-            self.wake_one();
+            self.wake_one(true);
         }
         found
     }
@@ -526,9 +533,15 @@ impl PoolShared {
         CURRENT.with(|current| current.set(&raw const worker));
         worker.own().thread.store(relief::this_thread(), Relaxed);
         set_blocking_hook(Some(blocking::block));
-        self.work_until(&worker, &Shift(self, seat));
-        while !self.is_closing() && self.is_here() && self.roles.rest(seat) {
+        let shift = || {
             self.work_until(&worker, &Shift(self, seat));
+            if self.is_here() {
+                self.idle.leave(seat);
+            }
+        };
+        shift();
+        while !self.is_closing() && self.is_here() && self.roles.rest(seat) {
+            shift();
         }
         if self.is_here() {
             self.threads.join_ended();
