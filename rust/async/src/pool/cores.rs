@@ -5,10 +5,8 @@
 //! worker begins when its waker sleeps, or some milliseconds later, when the kernel balances its load, and the pool has
 //! had one core for that time. So once a worker has woken up on the core of another, sleepers are kept from the cores
 //! of the workers that are awake, by their affinity, from just before a worker wakes them until they run. Then they get
-//! their own affinity back, before they run a task. If no other core is allowed, or the system refuses, the kernel
-//! decides alone. docs/benchmarks.md has what this costs and gains.
-
-use super::relief;
+//! their own affinity back, before they run a task. In a pool that has more workers than cores, or where the
+//! system refuses, the kernel decides alone. docs/benchmarks.md has what this costs and gains.
 
 /// As glibc's `cpu_set_t`. Where there are more cores, the system refuses to tell them, and no worker is moved.
 const MOST_CORES: usize = 1024;
@@ -17,15 +15,15 @@ const MOST_CORES: usize = 1024;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Cores([u64; MOST_CORES / 64]);
 
-/// Where a worker is. Only its own thread, and a thread that wakes it, use it: behind the lock of `idle.rs`.
+/// Where a worker is. Behind the lock of `idle.rs`.
 #[derive(Default)]
 pub(super) struct Place {
     /// When it last fell asleep, woke up, or woke another worker. None: not known.
-    core: Option<usize>,
-    /// The system's number of its thread.
+    pub(super) core: Option<usize>,
+    /// The system's number of its thread, while it sleeps.
     thread: u32,
     /// Where the thread is that wakes it, if that works on.
-    waker: Option<usize>,
+    pub(super) waker: Option<usize>,
     /// The affinity that it must give itself back.
     own: Option<Cores>,
 }
@@ -42,10 +40,6 @@ impl Cores {
         system::set(thread, &self.0)
     }
 
-    fn count(&self) -> usize {
-        self.0.iter().map(|word| word.count_ones() as usize).sum()
-    }
-
     /// These without some; none if nothing is left.
     fn without(&self, taken: impl Iterator<Item = usize>) -> Option<Self> {
         let mut left = self.clone();
@@ -57,9 +51,9 @@ impl Cores {
 }
 
 impl Place {
-    /// The worker of this thread falls asleep.
-    pub(super) fn enter(&mut self) {
-        *self = Self { core: this_core(), thread: relief::this_thread(), waker: None, own: None };
+    /// The worker of this thread, which has this number, falls asleep.
+    pub(super) fn enter(&mut self, thread: u32) {
+        *self = Self { core: this_core(), thread, waker: None, own: None };
     }
 
     /// The worker of this thread runs again, on `core`. What it must [`restore`], without the lock, and where the
@@ -69,38 +63,14 @@ impl Place {
         (self.own.take(), self.waker.take())
     }
 
-    /// It is not known where the worker runs, or it does not.
-    pub(super) fn forget(&mut self) {
-        self.core = None;
-    }
-
-    /// The worker of this thread works on, on `core`.
-    pub(super) fn stay(&mut self, core: Option<usize>) {
-        self.core = core;
-    }
-
-    pub(super) fn core(&self) -> Option<usize> {
-        self.core
-    }
-
-    /// Before this sleeper is woken by a thread that works on, on the core `waker`: keeps it from the cores in `taken`,
-    /// if it may run on others; only if it slept on one of them, or `always`, and if each of the pool's `workers` can
-    /// have a core.
-    pub(super) fn part(
-        &mut self,
-        taken: impl Iterator<Item = usize> + Clone,
-        waker: Option<usize>,
-        always: bool,
-        workers: usize,
-    ) {
-        self.waker = waker;
-        if !always && !self.is_among(taken.clone()) {
-            return;
-        }
-        let Some(own) = Cores::allowed(self.thread).filter(|own| own.count() >= workers) else { return };
-        if own.without(taken).is_some_and(|free| free.restrict(self.thread)) {
-            self.own = Some(own);
-        }
+    /// Before this sleeper is woken: keeps it from the cores in `taken`,
+    /// if it may run on others. False if the system refuses.
+    pub(super) fn part(&mut self, taken: impl Iterator<Item = usize>) -> bool {
+        let Some(own) = Cores::allowed(self.thread) else { return false };
+        let Some(free) = own.without(taken) else { return true };
+        let parted = free.restrict(self.thread);
+        self.own = parted.then_some(own);
+        parted
     }
 
     pub(super) fn is_among(&self, mut cores: impl Iterator<Item = usize>) -> bool {
@@ -112,6 +82,12 @@ impl Place {
 pub(super) fn restore(own: Option<Cores>) {
     // The system grants what it granted before; where it does not, the thread stays where it is.
     let _ = own.is_none_or(|own| own.restrict(0));
+}
+
+/// Whether each of so many workers can have a core that this thread may use.
+pub(super) fn suffice(workers: usize) -> bool {
+    Cores::allowed(0)
+        .is_some_and(|cores| cores.0.iter().map(|word| word.count_ones() as usize).sum::<usize>() >= workers)
 }
 
 /// The core of this thread; none if the system does not say.

@@ -22,7 +22,7 @@
 //! in between. The last to fall asleep is the first to be woken: its cache is the warmest. A thread that works on
 //! after it has woken a worker may keep that from its own core (`cores.rs`).
 
-use super::cores::{Cores, Place, restore, this_core};
+use super::cores::{Cores, Place, restore, suffice, this_core};
 use super::seats::Seats;
 use purlin_base::sync::atomic::AtomicUsize;
 use purlin_base::sync::atomic::Ordering::SeqCst;
@@ -42,10 +42,10 @@ struct Beds {
     asleep: Vec<usize>,
     states: Vec<Sleep>,
     places: Vec<Place>,
+    /// Whether sleepers may be kept from cores at all.
+    may_part: bool,
     /// How many sleepers more are kept from cores that are taken, also if they slept on a free one.
     distrust: usize,
-    /// Threads that the pool always has.
-    workers: usize,
 }
 
 impl Beds {
@@ -56,24 +56,29 @@ impl Beds {
     }
 
     /// The cores of the workers that are awake, as far as they are known, but for one.
-    fn taken(&self, but: usize) -> impl Iterator<Item = usize> + Clone + '_ {
+    fn taken(&self, but: usize) -> impl Iterator<Item = usize> + '_ {
         let others = self.states.iter().zip(&self.places).enumerate().filter(move |&(worker, _)| worker != but);
-        others.filter_map(|(_, (&state, place))| if state == Sleep::Awake { place.core() } else { None })
+        others.filter_map(|(_, (&state, place))| if state == Sleep::Awake { place.core } else { None })
     }
 
     /// Wakes `worker`, but for its condition.
     fn rouse(&mut self, worker: usize, waker: Waker) {
-        if let Waker::WorksOn(itself) = waker {
+        if let Waker::WorksOn(itself) = waker
+            && self.may_part
+        {
             let here = this_core();
             if let Some(itself) = itself {
-                self.places[itself].stay(here);
+                self.places[itself].core = here;
             }
             let mut place = std::mem::take(&mut self.places[worker]);
-            place.part(self.taken(worker).chain(here), here, self.distrust > 0, self.workers);
+            place.waker = here;
+            let taken = || self.taken(worker).chain(here);
+            let must_part = self.distrust > 0 || place.is_among(taken());
+            self.may_part = !must_part || place.part(taken());
             self.places[worker] = place;
             self.distrust = self.distrust.saturating_sub(1);
         }
-        self.places[worker].forget();
+        self.places[worker].core = None;
         self.states[worker] = Sleep::Awake;
     }
 
@@ -129,8 +134,13 @@ impl Idle {
     /// Room for `seats`, `workers` of them for those that the pool always has, and for `most` after
     /// [`make_room`](Self::make_room). No thread watches, but in models, where that would be one more step everywhere.
     pub(super) fn new(workers: usize, seats: usize, most: usize) -> Self {
-        let mut beds =
-            Beds { asleep: Vec::with_capacity(seats), states: Vec::new(), places: Vec::new(), distrust: 0, workers };
+        let mut beds = Beds {
+            asleep: Vec::with_capacity(seats),
+            states: Vec::new(),
+            places: Vec::new(),
+            may_part: suffice(workers),
+            distrust: 0,
+        };
         beds.resize(seats);
         Self {
             word: AtomicUsize::new(if cfg!(purlin_model) { 0 } else { UNWATCHED }),
@@ -162,8 +172,8 @@ impl Idle {
     }
 
     /// Sleeps until a thread wakes `worker`, unless `stay_awake`, which reads the queues, says that there is no need
-    /// to. The worker was searching, and is so again on return.
-    pub(super) fn sleep(&self, worker: usize, stay_awake: impl FnOnce() -> bool) {
+    /// to. The worker was searching, and is so again on return. `thread`: the system's number of this thread.
+    pub(super) fn sleep(&self, worker: usize, thread: u32, stay_awake: impl FnOnce() -> bool) {
         let mut beds = self.beds.lock();
         self.word.fetch_add(SLEEPER.wrapping_sub(SEARCHER), SeqCst);
         total_order();
@@ -173,7 +183,7 @@ impl Idle {
         }
         beds.asleep.push(worker);
         beds.states[worker] = Sleep::Listed;
-        beds.places[worker].enter();
+        beds.places[worker].enter(thread);
         while beds.states[worker] != Sleep::Awake {
             beds = self.woken.get(worker).wait(beds);
         }
@@ -184,7 +194,7 @@ impl Idle {
 
     /// The thread of `worker` works no more, or not for now.
     pub(super) fn leave(&self, worker: usize) {
-        self.beds.lock().places[worker].forget();
+        self.beds.lock().places[worker].core = None;
     }
 
     /// Sleeps until [`wake`](Self::wake) names `worker`, unless `stay_awake`. The worker was busy, and is so again.
@@ -244,11 +254,7 @@ impl Idle {
     pub(super) fn wake(&self, worker: usize) {
         {
             let mut beds = self.beds.lock();
-            let before = beds.states[worker];
-            if before != Sleep::Awake {
-                beds.rouse(worker, Waker::Other);
-            }
-            match before {
+            match beds.states[worker] {
                 Sleep::Awake => return,
                 Sleep::Alone => {}
                 Sleep::Listed => {
@@ -256,6 +262,7 @@ impl Idle {
                     self.word.fetch_add(SEARCHER - SLEEPER, SeqCst);
                 }
             }
+            beds.rouse(worker, Waker::Other);
         }
         self.woken.get(worker).notify_one();
     }
@@ -291,5 +298,58 @@ impl Idle {
     /// True if no worker sleeps; a hint.
     pub(super) fn all_awake(&self) -> bool {
         sleepers(self.word.load(SeqCst)) == 0
+    }
+}
+
+#[cfg(all(test, target_os = "linux", not(purlin_model)))]
+mod tests {
+    use super::*;
+    use crate::pool::relief::this_thread;
+
+    /// What a worker that slept on no known core must give back, after `waker` has woken it. It has this thread.
+    fn kept_after(beds: &mut Beds, waker: Waker) -> bool {
+        beds.places[1].enter(this_thread());
+        beds.places[1].core = None;
+        beds.states[1] = Sleep::Listed;
+        beds.rouse(1, waker);
+        let (own, _) = beds.places[1].leave(None);
+        let kept = own.is_some();
+        restore(own);
+        kept
+    }
+
+    #[test]
+    fn a_kernel_that_wakes_a_worker_on_a_taken_core_is_not_trusted_for_a_while() {
+        let idle = Idle::new(2, 2, 2);
+        let mut beds = idle.beds.lock();
+        if !beds.may_part {
+            return; // There is one core.
+        }
+        assert!(!kept_after(&mut beds, Waker::WorksOn(Some(0))), "it is trusted at first");
+        // Until the kernel leaves this thread where it is.
+        while beds.distrust == 0 {
+            beds.places[0].core = this_core();
+            assert!(beds.leave(1).is_none());
+        }
+        assert!(!kept_after(&mut beds, Waker::Other), "its waker may sleep");
+        assert_eq!(beds.distrust, DISTRUST);
+        for left in (0..DISTRUST).rev() {
+            assert!(kept_after(&mut beds, Waker::WorksOn(Some(0))) && beds.distrust == left, "{left}");
+        }
+        assert!(!kept_after(&mut beds, Waker::WorksOn(Some(0))), "it is trusted again");
+    }
+
+    #[test]
+    fn a_pool_of_more_workers_than_cores_moves_none_and_a_refusal_ends_it() {
+        let (many, one) = (Idle::new(2000, 2, 2), Idle::new(1, 2, 2));
+        let mut beds = many.beds.lock();
+        beds.distrust = 1;
+        assert!(!kept_after(&mut beds, Waker::WorksOn(Some(0))));
+        let mut beds = one.beds.lock();
+        beds.distrust = 1;
+        // No such thread.
+        beds.places[1].enter(1 << 30);
+        beds.rouse(1, Waker::WorksOn(None));
+        assert!(!beds.may_part);
     }
 }

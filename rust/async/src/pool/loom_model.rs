@@ -234,7 +234,7 @@ fn what_a_thief_moves_wakes_a_worker_that_has_not_seen_it() {
         let other = thread::spawn(move || {
             looking.idle.begin_search();
             // One task at least is in a ring when all is over, so this ends.
-            looking.idle.sleep(2, || looking.has_work());
+            looking.idle.sleep(2, 0, || looking.has_work());
             let _ = looking.idle.end_search();
         });
         // SAFETY: no thread works on that seat.

@@ -494,7 +494,9 @@ impl PoolShared {
             if found.is_some() || until.is_over() {
                 break found;
             }
-            self.idle.sleep(worker.seat, || until.is_over_before_sleep() || self.has_work());
+            self.idle.sleep(worker.seat, worker.own().thread.load(Relaxed), || {
+                until.is_over_before_sleep() || self.has_work()
+            });
             may_look = true;
         };
         if self.idle.end_search() && self.has_work() {
