@@ -44,6 +44,14 @@ cmake_project() {
   "$build/consumer"
 }
 
+# small_project SOURCE BUILD [ARGUMENT...]: a project that builds Purlin itself, with nothing of what can be left out
+# and as Debug, because that is built soonest. Such projects share the crates of others.
+small_project() {
+  PURLIN_CONFIG=Debug cmake_project "$@" -DPURLIN_CARGO="$PURLIN_CARGO" -DPURLIN_RUSTC="$PURLIN_RUSTC" \
+    -DPURLIN_CUDA=OFF -DPURLIN_INTERCHANGE=OFF -DPURLIN_PJRT=OFF -DPURLIN_SIM=OFF -DPURLIN_XLA_CPU=OFF \
+    -DPURLIN_CARGO_TARGET_DIR="${CARGO_TARGET_DIR:-$PURLIN_WORK_DIR/cargo_consumer}"
+}
+
 # find_package_project PREFIX BUILD [ARGUMENT...]
 find_package_project() {
   local from=$1 build=$2
@@ -207,16 +215,12 @@ cargo)
     --manifest-path "$here/cargo/Cargo.toml" </dev/null | grep -q '^the C++ of this program says 42$'
   ;;
 fetch_content)
-  # All of the tree as a commit of a repository of its own, cloned by its URL. With nothing of what can be left out, and
-  # as Debug, because that is built soonest.
+  # All of the tree as a commit of a repository of its own, cloned by its URL.
   git init --quiet --initial-branch=main "$work/git"
   (cd "$PURLIN_SOURCE_DIR" && tracked | tar --null --files-from=- -cf -) | tar -C "$work/git" -xf -
   git -C "$work/git" add --all
   git -C "$work/git" -c user.name=consumer -c user.email=consumer@localhost commit --quiet --message "all of it"
-  PURLIN_CONFIG=Debug cmake_project "$here/fetched" "$work/build" -DPURLIN_GIT="file://$work/git" \
-    -DPURLIN_CARGO="$PURLIN_CARGO" -DPURLIN_RUSTC="$PURLIN_RUSTC" -DPURLIN_INSTALL=ON -DPURLIN_CUDA=OFF \
-    -DPURLIN_INTERCHANGE=OFF -DPURLIN_PJRT=OFF -DPURLIN_SIM=OFF -DPURLIN_XLA_CPU=OFF \
-    -DPURLIN_CARGO_TARGET_DIR="${CARGO_TARGET_DIR:-$work/cargo}"
+  small_project "$here/fetched" "$work/build" -DPURLIN_GIT="file://$work/git" -DPURLIN_INSTALL=ON
   ;;
 features)
   # All that can be left out was, in the build of fetch_content: neither its headers nor its code are there, and the
@@ -245,8 +249,7 @@ features)
   configure -DPURLIN_BUILD_STATIC=OFF || fail "the shared library needs a linker for the archive: $(cat "$work/configured")"
   ;;
 add_subdirectory)
-  cmake_project "$here/subdirectory" "$work" -DPURLIN_SOURCE_DIR="$PURLIN_SOURCE_DIR" \
-    -DPURLIN_CARGO_TARGET_DIR="$PURLIN_CARGO_TARGET_DIR" -DPURLIN_CARGO="$PURLIN_CARGO" -DPURLIN_RUSTC="$PURLIN_RUSTC"
+  small_project "$here/subdirectory" "$work" -DPURLIN_SOURCE_DIR="$PURLIN_SOURCE_DIR"
   tests=$("$(dirname "$CMAKE")/ctest" --test-dir "$work" -N | sed -n 's/^Total Tests: //p')
   [[ $tests == 1 ]] || fail "the parent project has $tests tests, not its own one"
   "$CMAKE" --install "$work" --prefix "$work/prefix" >/dev/null

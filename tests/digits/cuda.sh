@@ -4,7 +4,7 @@
 #
 #   tests/cuda/on_fake.sh tests/digits/cuda.sh PATH_OF_THE_PROGRAM
 #
-# One line a check; then "N passed, N failed", and exit code 1 if any failed. DIGITS_TEST_STEPS (20) is the number of
+# One line a check; then "N passed, N failed", and exit code 1 if any failed. DIGITS_TEST_STEPS (8) is the number of
 # steps where accuracy matters.
 set -uo pipefail
 . "$(dirname "$0")/../../scripts/common.sh"
@@ -13,7 +13,7 @@ set -uo pipefail
 no_arguments "${@:2}"
 digits=$(realpath "$1")
 data=$(realpath "$(dirname "$0")/../../examples/data/digits.csv")
-steps=${DIGITS_TEST_STEPS:-20}  # Enough to know more than eight digits of ten.
+steps=${DIGITS_TEST_STEPS:-8}  # Enough to know more than eight digits of ten.
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cd "$work" || exit 1

@@ -20,7 +20,8 @@ def load():
     if not cargo:
         print("skipped: there is no cargo")
         sys.exit(77)
-    command = [cargo, "build", "--locked", "--offline", "-p", "purlin-xla-cpu", "--example", "corpus", "--message-format", "json"]
+    # As scripts/interop builds it: with `-p` crates would have other features, and be compiled once more.
+    command = [cargo, "build", "--locked", "--offline", "--workspace", "--lib", "--example", "corpus", "--message-format", "json"]
     built = subprocess.run(command, check=True, cwd=ROOT, stdout=subprocess.PIPE, text=True).stdout
     artifacts = [json.loads(line) for line in built.splitlines()]
     files = [file for artifact in artifacts for file in artifact.get("filenames", []) if file.endswith("libcorpus.so")]
