@@ -22,7 +22,8 @@
 //! in between. The last to fall asleep is the first to be woken: its cache is the warmest. A thread that works on
 //! after it has woken a worker may keep that from its own core (`cores.rs`).
 
-use super::cores::{Cores, Place, restore, suffice, this_core};
+use super::cores::{Core, Parted, Place, restore, suffice, this_core};
+use super::parallelism::calls_are_filtered;
 use super::seats::Seats;
 use purlin_base::sync::atomic::AtomicUsize;
 use purlin_base::sync::atomic::Ordering::SeqCst;
@@ -44,19 +45,23 @@ struct Beds {
     places: Vec<Place>,
     /// Whether sleepers may be kept from cores at all.
     may_part: bool,
-    /// How many sleepers more are kept from cores that are taken, also if they slept on a free one.
+    /// How many sleepers more are kept from cores that are taken.
     distrust: usize,
+    /// How many were kept from cores, and have not run since.
+    parted: usize,
+    /// Of the pool, without spares.
+    workers: usize,
 }
 
 impl Beds {
-    /// Room for `workers`, all awake.
-    fn resize(&mut self, workers: usize) {
-        self.states.resize(workers, Sleep::Awake);
-        self.places.resize_with(workers, Place::default);
+    /// Room for `seats`, all awake.
+    fn resize(&mut self, seats: usize) {
+        self.states.resize(seats, Sleep::Awake);
+        self.places.resize_with(seats, Place::default);
     }
 
     /// The cores of the workers that are awake, as far as they are known, but for one.
-    fn taken(&self, but: usize) -> impl Iterator<Item = usize> + '_ {
+    fn taken(&self, but: usize) -> impl Iterator<Item = Core> + '_ {
         let others = self.states.iter().zip(&self.places).enumerate().filter(move |&(worker, _)| worker != but);
         others.filter_map(|(_, (&state, place))| if state == Sleep::Awake { place.core } else { None })
     }
@@ -65,30 +70,42 @@ impl Beds {
     fn rouse(&mut self, worker: usize, waker: Waker) {
         if let Waker::WorksOn(itself) = waker
             && self.may_part
+            && let Some(here) = this_core()
         {
-            let here = this_core();
             if let Some(itself) = itself {
-                self.places[itself].core = here;
+                self.places[itself].core = Some(here);
             }
             let mut place = std::mem::take(&mut self.places[worker]);
-            place.waker = here;
-            let taken = || self.taken(worker).chain(here);
-            let must_part = self.distrust > 0 || place.is_among(taken());
-            self.may_part = !must_part || place.part(taken());
+            place.waker = Some(here);
+            if self.distrust > 0 && !place.is_parted() {
+                self.distrust -= 1;
+                self.may_part = place.part(here, self.taken(worker), self.workers);
+                self.parted += usize::from(place.is_parted());
+            }
             self.places[worker] = place;
-            self.distrust = self.distrust.saturating_sub(1);
         }
         self.places[worker].core = None;
         self.states[worker] = Sleep::Awake;
     }
 
     /// `worker` runs again; what it must give back to itself.
-    fn leave(&mut self, worker: usize) -> Option<Cores> {
-        let (own, waker) = self.places[worker].leave(this_core());
-        if self.places[worker].is_among(self.taken(worker).chain(waker)) {
+    fn leave(&mut self, worker: usize) -> Option<Parted> {
+        let core = if self.may_part { this_core() } else { None };
+        let (parted, is_on_wakers_core) = self.places[worker].leave(core);
+        self.parted -= usize::from(parted.is_some());
+        if is_on_wakers_core {
+            // A filter that has come into force since the last time is found here.
+            self.may_part &= self.distrust > 0 || !calls_are_filtered();
             self.distrust = DISTRUST;
         }
-        own
+        parted
+    }
+
+    /// A worker falls asleep: its core is free for those that were kept from it and have not begun to run.
+    fn release(&mut self) {
+        if self.parted > 0 {
+            self.places.iter_mut().for_each(Place::release);
+        }
     }
 }
 
@@ -138,8 +155,10 @@ impl Idle {
             asleep: Vec::with_capacity(seats),
             states: Vec::new(),
             places: Vec::new(),
-            may_part: suffice(workers),
+            may_part: suffice(workers) && !calls_are_filtered(),
             distrust: 0,
+            parted: 0,
+            workers,
         };
         beds.resize(seats);
         Self {
@@ -184,12 +203,15 @@ impl Idle {
         beds.asleep.push(worker);
         beds.states[worker] = Sleep::Listed;
         beds.places[worker].enter(thread);
+        beds.release();
         while beds.states[worker] != Sleep::Awake {
             beds = self.woken.get(worker).wait(beds);
         }
-        let own = beds.leave(worker);
+        let parted = beds.leave(worker);
         drop(beds);
-        restore(own);
+        if !restore(parted) {
+            self.beds.lock().may_part = false;
+        }
     }
 
     /// The thread of `worker` works no more, or not for now.
@@ -204,6 +226,7 @@ impl Idle {
             return;
         }
         beds.states[worker] = Sleep::Alone;
+        beds.release();
         while beds.states[worker] != Sleep::Awake {
             beds = self.woken.get(worker).wait(beds);
         }
@@ -295,6 +318,11 @@ impl Idle {
         self.beds.lock().asleep.len()
     }
 
+    #[cfg(all(test, target_os = "linux", not(purlin_model)))]
+    pub(super) fn may_part(&self) -> bool {
+        self.beds.lock().may_part
+    }
+
     /// True if no worker sleeps; a hint.
     pub(super) fn all_awake(&self) -> bool {
         sleepers(self.word.load(SeqCst)) == 0
@@ -304,32 +332,32 @@ impl Idle {
 #[cfg(all(test, target_os = "linux", not(purlin_model)))]
 mod tests {
     use super::*;
+    use crate::pool::cores::affinity;
     use crate::pool::relief::this_thread;
 
-    /// What a worker that slept on no known core must give back, after `waker` has woken it. It has this thread.
+    /// Whether `waker` keeps a worker from cores. It has this thread, which gets its affinity back.
     fn kept_after(beds: &mut Beds, waker: Waker) -> bool {
         beds.places[1].enter(this_thread());
-        beds.places[1].core = None;
         beds.states[1] = Sleep::Listed;
         beds.rouse(1, waker);
-        let (own, _) = beds.places[1].leave(None);
-        let kept = own.is_some();
-        restore(own);
+        let parted = beds.leave(1);
+        let kept = parted.is_some();
+        assert!(restore(parted) && beds.parted == 0);
         kept
     }
 
     #[test]
-    fn a_kernel_that_wakes_a_worker_on_a_taken_core_is_not_trusted_for_a_while() {
+    fn a_kernel_that_wakes_a_worker_on_its_wakers_core_is_not_trusted_for_a_while() {
         let idle = Idle::new(2, 2, 2);
         let mut beds = idle.beds.lock();
         if !beds.may_part {
-            return; // There is one core.
+            return; // There is one core, or a filter of system calls.
         }
-        assert!(!kept_after(&mut beds, Waker::WorksOn(Some(0))), "it is trusted at first");
-        // Until the kernel leaves this thread where it is.
+        assert!(!kept_after(&mut beds, Waker::Other), "its waker may sleep");
+        assert_eq!(beds.distrust, 0, "what wakes it then says nothing");
+        // This thread wakes itself on its own core, unless the kernel moves it meanwhile.
         while beds.distrust == 0 {
-            beds.places[0].core = this_core();
-            assert!(beds.leave(1).is_none());
+            assert!(!kept_after(&mut beds, Waker::WorksOn(None)), "it is trusted at first");
         }
         assert!(!kept_after(&mut beds, Waker::Other), "its waker may sleep");
         assert_eq!(beds.distrust, DISTRUST);
@@ -350,6 +378,25 @@ mod tests {
         // No such thread.
         beds.places[1].enter(1 << 30);
         beds.rouse(1, Waker::WorksOn(None));
-        assert!(!beds.may_part);
+        assert!(!beds.may_part && beds.parted == 0);
+    }
+
+    #[test]
+    fn a_worker_that_falls_asleep_leaves_its_core_to_one_that_has_not_begun() {
+        let idle = Idle::new(2, 2, 2);
+        let mut beds = idle.beds.lock();
+        if !beds.may_part {
+            return;
+        }
+        let own = affinity();
+        beds.distrust = 1;
+        beds.places[1].enter(this_thread());
+        beds.states[1] = Sleep::Listed;
+        beds.rouse(1, Waker::WorksOn(None));
+        assert_eq!((beds.parted, affinity() == own), (1, false));
+        beds.release();
+        assert_eq!((beds.parted, affinity()), (1, own.clone()));
+        assert!(restore(beds.leave(1)));
+        assert_eq!((beds.parted, affinity()), (0, own));
     }
 }

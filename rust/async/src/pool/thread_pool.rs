@@ -193,6 +193,12 @@ impl ThreadPool {
         self.0.shared.idle.asleep()
     }
 
+    /// Whether workers may be kept from cores.
+    #[cfg(all(test, target_os = "linux", not(purlin_model)))]
+    pub(super) fn may_part(&self) -> bool {
+        self.0.shared.idle.may_part()
+    }
+
     /// Which threads work, wait and rest, in words.
     #[cfg(test)]
     pub(super) fn describe_roles(&self) -> String {

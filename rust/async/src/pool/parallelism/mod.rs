@@ -6,6 +6,8 @@
 //! - the CPU quota of our cgroup and of every cgroup above it, rounded up (`cgroup.rs`),
 //! - `PURLIN_NPROC`, a cap that the user may set.
 //!
+//! What filters of system calls there are stands in a file that is read here, too.
+//!
 //! Nothing here fails: what cannot be read or understood is left out, and the reason says so. Files are read below a
 //! root directory, so that tests bring machines of their own.
 
@@ -129,6 +131,18 @@ impl System {
         self.ignored.push("affinity (no /proc/self/status)".to_owned());
         None
     }
+
+    fn calls_are_filtered(&mut self) -> bool {
+        let Some(status) = self.read(Path::new("/proc/thread-self/status")) else { return true };
+        // Kernels without filters have no such line.
+        let mode = status.lines().find_map(|line| line.strip_prefix("Seccomp:"));
+        mode.is_some_and(|mode| mode.trim() != "0")
+    }
+}
+
+/// Whether a filter of system calls (seccomp) is in force for the calling thread, or that is not known.
+pub(super) fn calls_are_filtered() -> bool {
+    System::new(PathBuf::from("/")).calls_are_filtered()
 }
 
 /// How many CPUs a kernel list such as `0-3,8` holds; `None` if it is no such list or holds none.

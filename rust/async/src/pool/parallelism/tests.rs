@@ -315,3 +315,16 @@ fn cpu_lists_are_counted_or_refused() {
         assert_eq!(count_cpus(list), None, "{list}");
     }
 }
+
+#[test]
+fn a_filter_of_system_calls_is_seen_and_what_is_not_known_may_be_one() {
+    let are_filtered = |machine: &Machine| System::new(machine.root.clone()).calls_are_filtered();
+    let with_mode = |mode: &str| {
+        let status = format!("Name:\tx\nNoNewPrivs:\t0\nSeccomp:\t{mode}\nSeccomp_filters:\t3\n");
+        Machine::empty().file("/proc/thread-self/status", &status)
+    };
+    assert!(!are_filtered(&with_mode("0")));
+    assert!(are_filtered(&with_mode("1")) && are_filtered(&with_mode("2")));
+    assert!(!are_filtered(&Machine::with_cpus("0-7")), "a kernel without filters");
+    assert!(are_filtered(&Machine::empty()), "no /proc");
+}
