@@ -203,9 +203,10 @@ fn a_worker_that_slept_on_its_wakers_core_begins_on_another() {
     assert!(parted >= 90, "{} of 100 workers began on the core of their wakers", 100 - parted);
 }
 
-/// From now on the process is ended if this thread, or one that it starts, asks for an affinity.
+/// From now on the process is ended if this thread, or one that it starts, asks for an affinity. False if the kernel
+/// has no filters of system calls.
 #[cfg(target_arch = "x86_64")]
-fn forbid_affinities() {
+fn forbid_affinities() -> bool {
     #[repr(C)]
     struct Instruction(u16, u8, u8, u32);
     #[repr(C)]
@@ -218,15 +219,16 @@ fn forbid_affinities() {
         .map(|(code, yes, no, value)| Instruction(code, yes, no, value));
     let program = Program(4, filter.as_ptr());
     // SAFETY: PR_SET_NO_NEW_PRIVS and PR_SET_SECCOMP with a filter, which the kernel copies.
-    let done = unsafe { (prctl(38, 1, 0, 0, 0), prctl(22, 2, (&raw const program).addr(), 0, 0)) };
-    assert_eq!(done, (0, 0));
+    unsafe { prctl(38, 1, 0, 0, 0) == 0 && prctl(22, 2, (&raw const program).addr(), 0, 0) == 0 }
 }
 
 #[cfg(target_arch = "x86_64")]
 #[test]
 fn where_system_calls_are_filtered_none_is_made() {
     let within = || {
-        forbid_affinities();
+        if !forbid_affinities() {
+            return;
+        }
         assert!(calls_are_filtered());
         let pool = ThreadPool::new(&ThreadPoolOptions { thread_count: 1, ..Default::default() }).unwrap();
         assert!(!pool.may_part());
