@@ -104,7 +104,7 @@ impl Place {
     }
 
     /// Before a thread on `here` wakes this sleeper: keeps it from there and from the cores in `taken`, or, if it has
-    /// no others, from there alone. Not if there are less cores for it than `workers`. False if the system refuses.
+    /// no others, from there alone. Not if there are fewer cores for it than `workers`. False if the system refuses.
     pub(super) fn part(&mut self, here: Core, taken: impl Iterator<Item = Core>, workers: usize) -> bool {
         let Some(now) = Cores::allowed(self.thread) else { return false };
         if now.count() < workers {
