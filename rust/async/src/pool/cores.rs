@@ -90,9 +90,9 @@ impl Cores {
 }
 
 impl Place {
-    /// The worker of this thread, which has this number, falls asleep.
-    pub(super) fn enter(&mut self, thread: u32) {
-        *self = Self { core: this_core(), thread, waker: None, parted: None };
+    /// The worker of this thread, which has this number, falls asleep on `core`.
+    pub(super) fn enter(&mut self, thread: u32, core: Option<Core>) {
+        *self = Self { core, thread, waker: None, parted: None };
     }
 
     /// The worker of this thread runs again, on `core`. What it must [`restore`], without the lock, and whether that is

@@ -66,18 +66,22 @@ impl Beds {
         others.filter_map(|(_, (&state, place))| if state == Sleep::Awake { place.core } else { None })
     }
 
+    /// The core of this thread, if it counts.
+    fn here(&self) -> Option<Core> {
+        if self.may_part { this_core() } else { None }
+    }
+
     /// Wakes `worker`, but for its condition.
     fn rouse(&mut self, worker: usize, waker: Waker) {
         if let Waker::WorksOn(itself) = waker
-            && self.may_part
-            && let Some(here) = this_core()
+            && let Some(here) = self.here()
         {
             if let Some(itself) = itself {
                 self.places[itself].core = Some(here);
             }
             let mut place = std::mem::take(&mut self.places[worker]);
             place.waker = Some(here);
-            if self.distrust > 0 && !place.is_parted() {
+            if self.distrust > 0 {
                 self.distrust -= 1;
                 self.may_part = place.part(here, self.taken(worker), self.workers);
                 self.parted += usize::from(place.is_parted());
@@ -90,8 +94,8 @@ impl Beds {
 
     /// `worker` runs again; what it must give back to itself.
     fn leave(&mut self, worker: usize) -> Option<Parted> {
-        let core = if self.may_part { this_core() } else { None };
-        let (parted, is_on_wakers_core) = self.places[worker].leave(core);
+        let here = self.here();
+        let (parted, is_on_wakers_core) = self.places[worker].leave(here);
         self.parted -= usize::from(parted.is_some());
         if is_on_wakers_core {
             // A filter that has come into force since the last time is found here.
@@ -202,7 +206,8 @@ impl Idle {
         }
         beds.asleep.push(worker);
         beds.states[worker] = Sleep::Listed;
-        beds.places[worker].enter(thread);
+        let here = beds.here();
+        beds.places[worker].enter(thread, here);
         beds.release();
         while beds.states[worker] != Sleep::Awake {
             beds = self.woken.get(worker).wait(beds);
@@ -337,7 +342,7 @@ mod tests {
 
     /// Whether `waker` keeps a worker from cores. It has this thread, which gets its affinity back.
     fn kept_after(beds: &mut Beds, waker: Waker) -> bool {
-        beds.places[1].enter(this_thread());
+        beds.places[1].enter(this_thread(), None);
         beds.states[1] = Sleep::Listed;
         beds.rouse(1, waker);
         let parted = beds.leave(1);
@@ -376,27 +381,45 @@ mod tests {
         let mut beds = one.beds.lock();
         beds.distrust = 1;
         // No such thread.
-        beds.places[1].enter(1 << 30);
+        beds.places[1].enter(1 << 30, None);
         beds.rouse(1, Waker::WorksOn(None));
         assert!(!beds.may_part && beds.parted == 0);
     }
 
     #[test]
     fn a_worker_that_falls_asleep_leaves_its_core_to_one_that_has_not_begun() {
-        let idle = Idle::new(2, 2, 2);
-        let mut beds = idle.beds.lock();
-        if !beds.may_part {
-            return;
+        let listed = |idle: &Idle| {
+            idle.begin_search();
+            idle.sleep(0, this_thread(), || false);
+            let _ = idle.end_search();
+        };
+        let alone = |idle: &Idle| idle.sleep_alone(0, || false);
+        for falls_asleep in [listed, alone as fn(&Idle)] {
+            let idle = Idle::new(2, 2, 2);
+            let own = affinity();
+            let mut beds = idle.beds.lock();
+            if !beds.may_part {
+                return;
+            }
+            beds.distrust = 1;
+            beds.places[1].enter(this_thread(), None);
+            beds.states[1] = Sleep::Listed;
+            beds.rouse(1, Waker::WorksOn(None));
+            assert_eq!((beds.parted, affinity() == own), (1, false));
+            drop(beds);
+            let released = std::thread::scope(|scope| {
+                scope.spawn(|| falls_asleep(&idle));
+                while idle.beds.lock().states[0] == Sleep::Awake {
+                    std::thread::yield_now();
+                }
+                let released = affinity();
+                idle.wake(0);
+                released
+            });
+            assert_eq!(released, own);
+            let mut beds = idle.beds.lock();
+            assert!(restore(beds.leave(1)));
+            assert_eq!((beds.parted, affinity()), (0, own));
         }
-        let own = affinity();
-        beds.distrust = 1;
-        beds.places[1].enter(this_thread());
-        beds.states[1] = Sleep::Listed;
-        beds.rouse(1, Waker::WorksOn(None));
-        assert_eq!((beds.parted, affinity() == own), (1, false));
-        beds.release();
-        assert_eq!((beds.parted, affinity()), (1, own.clone()));
-        assert!(restore(beds.leave(1)));
-        assert_eq!((beds.parted, affinity()), (0, own));
     }
 }

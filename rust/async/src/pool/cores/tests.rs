@@ -19,7 +19,7 @@ fn after_sleep<R: Send>(body: impl FnOnce(&mut Place, &Cores, Core) -> R + Send)
             let &[first, _, ..] = cores_of(&own).as_slice() else { return None };
             stay_on(first, &own);
             let mut place = Place::default();
-            place.enter(relief::this_thread());
+            place.enter(relief::this_thread(), this_core());
             assert_eq!(place.core, Some(first));
             Some(body(&mut place, &own, first))
         });
@@ -131,10 +131,16 @@ fn a_thread_that_may_run_everywhere_asks_for_all_cores_and_another_for_its_own()
 }
 
 #[test]
+fn an_affinity_that_the_system_does_not_give_is_a_refusal() {
+    let refused = || !restore(Some(Parted { own: Cores([0; MOST_CORES / 64]), now: Cores::ALL }));
+    assert!(thread::spawn(refused).join().unwrap());
+}
+
+#[test]
 fn a_thread_that_is_not_there_is_a_refusal() {
     let mut place = Place::default();
     // Linux has at most 2^22 threads.
-    place.enter(1 << 30);
+    place.enter(1 << 30, None);
     assert!(!place.part(Core::of(0).unwrap(), std::iter::empty(), 1) && place.leave(None).0.is_none());
 }
 

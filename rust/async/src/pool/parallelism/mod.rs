@@ -6,7 +6,7 @@
 //! - the CPU quota of our cgroup and of every cgroup above it, rounded up (`cgroup.rs`),
 //! - `PURLIN_NPROC`, a cap that the user may set.
 //!
-//! What filters of system calls there are stands in a file that is read here, too.
+//! Whether a filter of system calls is in force is read here, too: the same file says it.
 //!
 //! Nothing here fails: what cannot be read or understood is left out, and the reason says so. Files are read below a
 //! root directory, so that tests bring machines of their own.
