@@ -10,9 +10,10 @@
 //! memory of the host, where types narrower than a byte have a byte each.
 //!
 //! A dynamic dimension is known when the program runs; the shape has the most that it can be, and memory is for that.
-//! Up to rank 4, making and cloning a shape without dynamic dimensions allocates nothing.
+//! Up to rank 4, making a shape without dynamic dimensions allocates nothing; cloning a shape never does.
 
 use std::fmt;
+use std::sync::Arc;
 
 use crate::dtype::DType;
 use purlin_base::status::{Error, StatusOr};
@@ -47,10 +48,10 @@ enum Dims {
         rank: u8,
         dims: [i64; FEW],
     },
-    Other(Box<OtherDims>),
+    Other(Arc<OtherDims>),
 }
 
-#[derive(Clone, PartialEq, Eq, Hash)]
+#[derive(PartialEq, Eq, Hash)]
 struct OtherDims {
     dtype: DType,
     dims: Box<[i64]>,
@@ -62,11 +63,11 @@ impl Dims {
     /// `dynamic` is as long as `dims`, or empty.
     fn new(dtype: DType, dims: &[i64], dynamic: &[bool]) -> Self {
         if dims.len() <= FEW && dynamic.is_empty() {
-            let mut few = [0; FEW];
-            few[..dims.len()].copy_from_slice(dims);
+            // One by one, so that they go from registers to their place.
+            let few = std::array::from_fn(|axis| dims.get(axis).copied().unwrap_or(0));
             return Self::Few { dtype, rank: dims.len() as u8, dims: few };
         }
-        Self::Other(Box::new(OtherDims { dtype, dims: dims.into(), dynamic: dynamic.into() }))
+        Self::Other(Arc::new(OtherDims { dtype, dims: dims.into(), dynamic: dynamic.into() }))
     }
 }
 

@@ -8,7 +8,7 @@ use std::ptr;
 use purlin_async::Event;
 use purlin_base::StatusOr;
 use purlin_device::Buffer;
-use purlin_ffi::handle::{Record, elements, give_or};
+use purlin_ffi::handle::{Record, elements, give_or, valid};
 use purlin_ffi::panic::{guard, guard_at};
 
 use crate::alloc_options::RawAllocOptions;
@@ -140,9 +140,10 @@ unsafe fn buffer_create_uninitialized(
     error: &mut *const ffi::StatusRep,
 ) -> *const BufferRep {
     let make = || {
+        // By reference, so that they stay where they were made.
         // SAFETY: the caller's promises.
-        let (shape, layout, options) = unsafe { (shape.get()?, RawLayout::get(layout)?, options.get()?) };
-        Buffer::uninitialized(&shape, layout.as_ref(), &space.0, &options)
+        let (shape, layout, options) = unsafe { (&shape.get(), &RawLayout::get(layout), &options.get()) };
+        Buffer::uninitialized(valid(shape)?, valid(layout)?.as_ref(), &space.0, valid(options)?)
     };
     // SAFETY: the caller's promise.
     give_buffer(unsafe { guard_at(location.0, make) }, error)

@@ -124,7 +124,7 @@ pub unsafe extern "C" fn purlin_buffer_from_host_array(
             Described::Dense(shape) => {
                 let on_done = on_done.map(CallbackOnce::into_closure);
                 // SAFETY: the caller's promise.
-                unsafe { Buffer::from_host_dense(array.data, shape, &space.0, semantics, &alloc, on_done) }
+                unsafe { Buffer::from_host_dense(array.data, &shape, &space.0, semantics, &alloc, on_done) }
             }
             Described::Strided(host) => {
                 let options =

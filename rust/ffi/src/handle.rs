@@ -60,6 +60,15 @@ pub unsafe trait Record {}
 // SAFETY: it is one.
 unsafe impl Record for StatusRep {}
 
+/// What was made of the caller's argument, where it is: large values are not moved out of a result.
+///
+/// # Errors
+/// Why it could not be made.
+#[inline]
+pub fn valid<T>(made: &Result<T, Error>) -> Result<&T, Error> {
+    made.as_ref().map_err(Error::clone)
+}
+
 /// Hands an error to C++, which owns it; null for none.
 pub fn give<R: Record>(result: Result<(), Error>) -> *const R {
     status::into_raw(result).cast()

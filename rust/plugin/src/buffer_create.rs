@@ -93,7 +93,7 @@ impl Answer for ClientBufferFromHostBufferArgs {
             let data = self.data.cast::<u8>();
             let strides = read::list("byte_strides", self.byte_strides, self.num_byte_strides)?;
             let (array, aliasing) = if strides.is_empty() && layout.is_none() {
-                Buffer::from_host_dense(data, shape, &space, semantics, &alloc, on_done)?
+                Buffer::from_host_dense(data, &shape, &space, semantics, &alloc, on_done)?
             } else {
                 let array = HostArray::new(&shape, (!strides.is_empty()).then_some(strides))?;
                 Buffer::from_host_array(data, &array, &space, FromHostOptions { semantics, layout, alloc, on_done })?

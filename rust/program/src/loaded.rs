@@ -78,20 +78,6 @@ impl Target {
     pub(crate) fn spaces(&self) -> impl Iterator<Item = &MemorySpace> {
         self.parameter_spaces.iter().chain(&self.result_spaces).chain([&self.temporary_space])
     }
-
-    /// A handle to the space of each result.
-    #[inline]
-    pub(crate) fn clones_of_result_spaces(&self) -> impl Iterator<Item = MemorySpace> + use<'_> {
-        // Most are one space, whose handles are counted at once.
-        let first = self.result_spaces.first();
-        let mut clones = first.map(|space| space.clones(self.result_spaces.len()));
-        let same = move |space: &MemorySpace| clones.as_mut()?.next().filter(|clone| clone == space);
-        self.result_spaces
-            .iter()
-            .map(same)
-            .zip(&self.result_spaces)
-            .map(|(same, space)| same.unwrap_or_else(|| space.clone()))
-    }
 }
 
 impl LoadedExecutable {

@@ -167,7 +167,7 @@ pub(crate) fn host_buffers_that_keep_the_next(fixture: &Fixture) {
             let (data, alloc) = (MEMORY.0.as_ptr(), AllocOptions::default());
             // SAFETY: the memory is there for ever, and nothing writes it.
             let made = unsafe {
-                Buffer::from_host_dense(data, shape, &fixture.host_space(), semantics, &alloc, Some(on_done))
+                Buffer::from_host_dense(data, &shape, &fixture.host_space(), semantics, &alloc, Some(on_done))
             };
             last = Some(made.unwrap().0);
         }

@@ -39,6 +39,12 @@ impl<T> Mutex<T> {
         let inside = Inside::enter();
         MutexGuard { held: self.0.lock(), _inside: inside, mutex: self }
     }
+
+    /// The value, without the lock: no other thread has a reference to it.
+    #[inline]
+    pub fn get_mut(&mut self) -> &mut T {
+        self.0.get_mut()
+    }
 }
 
 impl<T> Deref for MutexGuard<'_, T> {

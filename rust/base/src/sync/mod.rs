@@ -79,7 +79,7 @@ pub use std::{hint, sync::atomic};
 
 mod pinned_arc;
 mod set_once;
-pub use pinned_arc::{Inner as PinnedInner, PinnedArc, PinnedWeak, Uncounted};
+pub use pinned_arc::{Inner as PinnedInner, PinnedArc, PinnedCounts, PinnedUse, PinnedWeak, Uncounted};
 pub use set_once::SetOnce;
 
 /// A variable per thread, with an initial value that is computed at compile time where the face allows it.

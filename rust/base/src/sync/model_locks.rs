@@ -53,6 +53,10 @@ impl<T> Mutex<T> {
     pub fn lock(&self) -> MutexGuard<'_, T> {
         self.0.lock().expect(WHOLE)
     }
+
+    pub fn get_mut(&mut self) -> &mut T {
+        self.0.get_mut().expect(WHOLE)
+    }
 }
 
 #[derive(Debug, Default)]

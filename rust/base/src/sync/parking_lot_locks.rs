@@ -13,4 +13,8 @@ impl<T> Mutex<T> {
     pub(super) fn lock(&self) -> MutexGuard<'_, T> {
         self.0.lock()
     }
+
+    pub(super) fn get_mut(&mut self) -> &mut T {
+        self.0.get_mut()
+    }
 }

@@ -6,7 +6,7 @@ use std::fmt;
 use std::ptr::NonNull;
 
 use super::{ByteRange, Extent};
-use purlin_base::sync::{PinnedArc, PinnedInner};
+use purlin_base::sync::{PinnedArc, PinnedInner, PinnedUse};
 
 /// Memory as the rooms above keep it: a piece of an extent together with its accounting. Written as the name of its
 /// memory space, such as `host:0/device`.
@@ -19,9 +19,6 @@ pub(crate) trait Block: Send + Sync + fmt::Display {
 
     /// Whether somebody else owns the memory, who is told when nothing uses it any more.
     fn is_foreign(&self) -> bool;
-
-    /// An operation begins, or ends, to need it.
-    fn count_use(&self, begins: bool);
 }
 
 /// `block`, of whatever type it is.
@@ -29,6 +26,14 @@ pub(crate) fn erased<B: Block + 'static>(block: PinnedArc<B>) -> PinnedArc<dyn B
     let raw: NonNull<PinnedInner<dyn Block>> = PinnedArc::<B>::into_raw(block);
     // SAFETY: the reference that was put aside in the line before.
     unsafe { PinnedArc::from_raw(raw) }
+}
+
+/// A use of `block`, of whatever type it is.
+#[inline]
+fn erased_use<B: Block + 'static>(block: &PinnedArc<B>) -> PinnedUse<dyn Block> {
+    let raw: NonNull<PinnedInner<dyn Block>> = PinnedUse::<B>::into_raw(PinnedUse::of(block));
+    // SAFETY: the use that was put aside in the line before.
+    unsafe { PinnedUse::from_raw(raw) }
 }
 
 /// What an operation does with a range. One that does both touches it twice.
@@ -58,21 +63,21 @@ impl Access {
 ///
 /// See the example of [`Backend`](super::Backend).
 pub struct DeviceRange {
-    block: PinnedArc<dyn Block>,
+    block: PinnedUse<dyn Block>,
     range: ByteRange,
 }
 
 impl fmt::Debug for DeviceRange {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:?} of {}", self.range, self.block)
+        write!(f, "{:?} of {}", self.range, *self.block)
     }
 }
 
 impl DeviceRange {
     /// `range` lies inside `block`.
-    pub(crate) fn new(block: PinnedArc<dyn Block>, range: ByteRange) -> Self {
-        block.count_use(true);
-        Self { block, range }
+    #[inline]
+    pub(crate) fn new<B: Block + 'static>(block: &PinnedArc<B>, range: ByteRange) -> Self {
+        Self { block: erased_use(block), range }
     }
 
     /// The extent in which the bytes lie, of a type of its own (see [`Extent`]'s `Any`), and where they begin there.
@@ -115,12 +120,6 @@ impl DeviceRange {
 
     pub(super) fn block(&self) -> &PinnedArc<dyn Block> {
         &self.block
-    }
-}
-
-impl Drop for DeviceRange {
-    fn drop(&mut self) {
-        self.block.count_use(false);
     }
 }
 

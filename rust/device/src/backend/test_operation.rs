@@ -3,7 +3,6 @@
 use std::fmt;
 use std::sync::Arc;
 
-use super::device_range::erased;
 use super::{Backend, Block, ByteRange, DeviceRange, Extent, NullBackend, Operation};
 use purlin_base::sync::PinnedArc;
 
@@ -25,8 +24,6 @@ impl Block for Counted {
     fn is_foreign(&self) -> bool {
         self.is_foreign
     }
-
-    fn count_use(&self, _begins: bool) {}
 }
 
 impl fmt::Display for Counted {
@@ -54,5 +51,5 @@ fn range_of(size_bytes: usize, is_foreign: bool, alive: &Arc<()>) -> DeviceRange
     let memory = NullBackend::new().open_memory(0, "device").expect("it always opens");
     let extent = memory.map(size_bytes, 64).expect("tests ask for little");
     let block = PinnedArc::new(Counted { extent, is_foreign, _alive: Arc::clone(alive) });
-    DeviceRange::new(erased(block), ByteRange::all(size_bytes))
+    DeviceRange::new(&block, ByteRange::all(size_bytes))
 }

@@ -19,7 +19,7 @@ use purlin_base::status::{Error, StatusOr};
 /// Host memory that holds an array, checked against the layout that it is to have on the device.
 pub(crate) struct ArraySource<'a> {
     pub(super) data: *const u8,
-    shape: Shape,
+    shape: &'a Shape,
     /// `None`: dense, row-major, whole bytes.
     array: Option<&'a HostArray>,
     layout: Option<Box<Layout>>,
@@ -29,9 +29,9 @@ pub(crate) struct ArraySource<'a> {
 
 impl<'a> ArraySource<'a> {
     pub(crate) fn new(data: *const u8, array: &'a HostArray, layout: Option<&Layout>) -> StatusOr<Self> {
-        let shape = array.shape().clone();
-        let layout = checked_layout(&shape, layout)?;
-        Self::check_pointer(data, &shape)?;
+        let shape = array.shape();
+        let layout = checked_layout(shape, layout)?;
+        Self::check_pointer(data, shape)?;
         let is_dense = match &layout {
             Some(layout) => array.is_dense(layout),
             None => array.is_row_major(),
@@ -41,8 +41,9 @@ impl<'a> ArraySource<'a> {
     }
 
     /// A dense, row-major array whose elements are whole bytes.
-    pub(super) fn dense(data: *const u8, shape: Shape) -> StatusOr<Self> {
-        Self::check_pointer(data, &shape)?;
+    #[inline]
+    pub(super) fn dense(data: *const u8, shape: &'a Shape) -> StatusOr<Self> {
+        Self::check_pointer(data, shape)?;
         Ok(Self { data, shape, array: None, layout: None, is_dense: true })
     }
 
@@ -56,14 +57,13 @@ impl<'a> ArraySource<'a> {
         Ok(())
     }
 
-    pub(super) fn shape(&self) -> &Shape {
-        &self.shape
+    pub(super) fn shape(&self) -> &'a Shape {
+        self.shape
     }
 
     /// The buffer of which `memory` has the bytes once `copied` has happened.
     pub(super) fn into_buffer(self, memory: RawBuffer, copied: Event) -> Buffer {
-        let space = memory.memory_space();
-        Buffer::new(self.shape, self.layout, space, Some(memory), copied)
+        Buffer::new(|| self.shape.clone(), self.layout, memory, copied)
     }
 
     /// Whether a device can use the bytes as they are.
@@ -118,7 +118,7 @@ unsafe fn gather(data: *const u8, plan: StridedPlan, memory: &RawBuffer, caller_
     if memory.space().properties().has_strided_work() {
         // SAFETY: the caller's promise, of all elements of the plan.
         let from = unsafe { HostSource::new(data) };
-        return memory.run(Operation::gather(from, plan, memory.whole_range()), order);
+        return memory.run(|| Operation::gather(from, plan, memory.whole_range()), order);
     }
     let size_bytes = memory.size_bytes();
     let mut staged = match staging(size_bytes) {

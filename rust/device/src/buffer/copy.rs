@@ -60,14 +60,13 @@ impl Buffer {
         self.check_client(memory_space)?;
         if !self.0.state.has_memory() && !self.is_deleted() {
             let (shape, layout) = (self.0.shape.clone(), self.0.layout.clone());
-            return Ok(Self::new(shape, layout, memory_space.clone(), None, self.0.ready.clone()));
+            return Ok(Self::without_memory(shape, layout, memory_space.clone(), self.0.ready.clone()));
         }
         let hold = self.usage_hold()?;
         let options = crate::AllocOptions { label: Label::new(c"copy"), ..Default::default() };
         let destination = RawBuffer::allocate_with(memory_space, self.size_bytes(), &options)?;
         let copied = copy(hold, &destination, &[]);
-        let (shape, layout) = (self.0.shape.clone(), self.0.layout.clone());
-        Ok(Self::new(shape, layout, memory_space.clone(), Some(destination), copied))
+        Ok(Self::new(|| self.0.shape.clone(), self.0.layout.clone(), destination, copied))
     }
 
     /// Donates `destination`; the new buffer is a copy of this one in its memory, and becomes ready after both and the
@@ -110,7 +109,7 @@ impl Buffer {
         let free = donation.free();
         let memory = donation.confirm();
         let copied = copy(hold, &memory, &[free]);
-        Ok(Self::new(from.shape.clone(), from.layout.clone(), to.memory_space.clone(), Some(memory), copied))
+        Ok(Self::new(|| from.shape.clone(), from.layout.clone(), memory, copied))
     }
 
     fn check_client(&self, memory_space: &MemorySpace) -> Result<(), Error> {

@@ -43,7 +43,7 @@ impl Buffer {
         let layout = checked_layout(shape, layout)?;
         let memory = RawBuffer::allocate_with(memory_space, shape.on_device_size_bytes(), options)?;
         let ready = memory.allocation_event();
-        Ok(Self::new(shape.clone(), layout, memory_space.clone(), Some(memory), ready))
+        Ok(Self::new(|| shape.clone(), layout, memory, ready))
     }
 
     /// `memory` as an array, ready after `ready` and when the memory is there. It stays at least until `ready`, so the
@@ -65,10 +65,10 @@ impl Buffer {
         let defined = memory.space().until_end(ready, Label::new(c"definition of a buffer"))?;
         let defined = both(&memory.allocation_event(), &defined);
         if ready.is_ready() {
-            return Ok(Self::new(shape.clone(), layout, memory.memory_space(), Some(memory), defined));
+            return Ok(Self::new(|| shape.clone(), layout, memory, defined));
         }
         // The next owner of the memory waits for the event itself, too.
-        Ok(Self::with_uses(shape.clone(), layout, memory, defined, std::iter::once(ready.clone()).collect()))
+        Ok(Self::with_uses(|| shape.clone(), layout, memory, defined, std::iter::once(ready.clone()).collect()))
     }
 
     /// An array that has failed with `error`, and fails what is made of it; no memory.
@@ -86,7 +86,7 @@ impl Buffer {
     #[must_use]
     #[track_caller]
     pub fn error(error: Error, shape: &Shape, memory_space: &MemorySpace) -> Self {
-        Self::new(shape.clone(), None, memory_space.clone(), None, Event::from_error(error))
+        Self::without_memory(shape.clone(), None, memory_space.clone(), Event::from_error(error))
     }
 
     /// A token: no elements; ready after `ready`.
@@ -119,7 +119,7 @@ impl Buffer {
         // The next owner of the memory, even before it is there, waits for the uses that the source will have had.
         let freed = EventPromise::owed_by(OwedBy::Library, c"uses of what a channel is fulfilled with", place);
         let uses = std::iter::once(freed.event()).collect();
-        let buffer = Self::with_uses(shape.clone(), layout.clone(), memory, ready, uses);
+        let buffer = Self::with_uses(|| shape.clone(), layout.clone(), memory, ready, uses);
         Ok((buffer, BufferPromise { shape: shape.clone(), layout, provides, freed, promise }))
     }
 }

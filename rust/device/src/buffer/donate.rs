@@ -92,12 +92,12 @@ impl Buffer {
         if !self.0.state.has_memory() && !self.is_deleted() {
             self.delete();
             // It has failed already, whatever else would have to happen.
-            return Ok(Self::new(shape, layout, self.0.memory_space.clone(), None, self.0.ready.clone()));
+            return Ok(Self::without_memory(shape, layout, self.memory_space(), self.0.ready.clone()));
         }
         let donation = self.donate(by)?;
         let ready = ready()?;
         let Taken { memory, uses } = donation.into_taken();
-        Ok(Self::with_uses(shape, layout, memory, ready, uses))
+        Ok(Self::with_uses(|| shape, layout, memory, ready, uses))
     }
 }
 

@@ -152,7 +152,9 @@ impl Buffer {
         memory_space: &MemorySpace,
         semantics: HostBufferSemantics,
     ) -> StatusOr<Self> {
-        let shape = Shape::new(dtype, dims)?;
+        // By reference, so that it stays where it was made.
+        let shape = &Shape::new(dtype, dims);
+        let shape = shape.as_ref().map_err(Error::clone)?;
         if size_bytes != shape.host_size_bytes() {
             return Err(Error::invalid_argument(format!(
                 "{shape} is {} bytes, but {size_bytes} were given",
@@ -177,7 +179,7 @@ impl Buffer {
     #[track_caller]
     pub unsafe fn from_host_dense<D: FnOnce(Result<(), Error>) + Send + Sync + 'static>(
         data: *const u8,
-        shape: Shape,
+        shape: &Shape,
         memory_space: &MemorySpace,
         semantics: HostBufferSemantics,
         alloc: &AllocOptions,
@@ -186,7 +188,7 @@ impl Buffer {
         let (place, done) = (SourceLocation::of_call(), Done::new(on_done));
         let array;
         let source = if shape.dtype().is_sub_byte() {
-            array = match HostArray::new(&shape, None) {
+            array = match HostArray::new(shape, None) {
                 Ok(array) => array,
                 Err(error) => return Err(done.fail(error)),
             };

@@ -228,8 +228,11 @@ impl<A: Deref<Target = Array>> Drop for DonationHold<A> {
     fn drop(&mut self) {
         if let Some(Taken { memory, uses }) = self.taken.take() {
             drop(uses);
-            let left = self.array.state.end_donation(Some(memory.into_block()));
-            drop(left);
+            match self.array.state.end_donation(Some(memory.into_block())) {
+                // SAFETY: the memory is back; the donation had counted a reference when it took it out.
+                None => unsafe { self.array.memory_space.let_go() },
+                Some(left) => drop(left),
+            }
         }
     }
 }
@@ -242,7 +245,7 @@ impl Buffer {
     /// never had memory.
     pub fn usage_hold(&self) -> StatusOr<UsageHold> {
         let memory = self.0.state.hold(Patience::Wait(&|| self.may_wait()))?;
-        self.hold(memory, || self.0.clone())
+        self.hold(memory, || self.array())
     }
 
     /// As [`usage_hold`](Self::usage_hold), without waiting.
@@ -251,7 +254,7 @@ impl Buffer {
     /// Also `FailedPrecondition`: it is being donated.
     pub fn try_usage_hold(&self) -> StatusOr<UsageHold> {
         let memory = self.0.state.hold(Patience::Fail)?;
-        self.hold(memory, || self.0.clone())
+        self.hold(memory, || self.array())
     }
 
     /// As [`usage_hold`](Self::usage_hold), of code that keeps the buffer meanwhile. Without `waits`, as
@@ -263,7 +266,7 @@ impl Buffer {
     pub fn borrowed_usage_hold(&self, waits: bool) -> StatusOr<BorrowedUsageHold<'_>> {
         let may_wait = || self.may_wait();
         let memory = self.0.state.hold(if waits { Patience::Wait(&may_wait) } else { Patience::Fail })?;
-        self.hold(memory, || &*self.0)
+        self.hold(memory, || &**self.0)
     }
 
     /// Whether other code may exist that has the holds that are in the way.
@@ -298,7 +301,7 @@ impl Buffer {
             self.0.state.dereference();
             return Err(self.why_without_memory());
         };
-        Ok(ExternalReference { array: self.0.clone(), memory: RawBuffer::whole(memory) })
+        Ok(ExternalReference { array: self.array(), memory: RawBuffer::whole(memory) })
     }
 
     /// A [`DonationHold`] for `by`, whose name later errors show. Waits for usage holds and for another donation; these
@@ -310,7 +313,7 @@ impl Buffer {
     #[track_caller]
     pub fn donate(&self, by: impl Into<Label>) -> StatusOr<DonationHold> {
         let (place, patience) = (SourceLocation::of_call(), Patience::Wait(&|| self.may_wait()));
-        self.donation_hold(by.into(), place, patience, || self.0.clone())
+        self.donation_hold(by.into(), place, patience, || self.array())
     }
 
     /// As [`donate`](Self::donate), without waiting.
@@ -320,7 +323,7 @@ impl Buffer {
     #[inline]
     #[track_caller]
     pub fn try_donate(&self, by: impl Into<Label>) -> StatusOr<DonationHold> {
-        self.donation_hold(by.into(), SourceLocation::of_call(), Patience::Fail, || self.0.clone())
+        self.donation_hold(by.into(), SourceLocation::of_call(), Patience::Fail, || self.array())
     }
 
     /// As [`donate`](Self::donate), of code that keeps the buffer meanwhile. Without `waits`, as
@@ -333,7 +336,7 @@ impl Buffer {
     pub fn borrowed_donation_hold(&self, by: impl Into<Label>, waits: bool) -> StatusOr<BorrowedDonationHold<'_>> {
         let may_wait = || self.may_wait();
         let patience = if waits { Patience::Wait(&may_wait) } else { Patience::Fail };
-        self.donation_hold(by.into(), SourceLocation::of_call(), patience, || &*self.0)
+        self.donation_hold(by.into(), SourceLocation::of_call(), patience, || &**self.0)
     }
 
     #[inline]
@@ -350,6 +353,7 @@ impl Buffer {
             None if !self.0.state.has_memory() => return Err(self.why_without_memory()),
             None => self.0.state.donate(by, patience)?,
         };
+        self.0.memory_space.keep();
         let taken = Taken { memory: RawBuffer::whole(memory), uses };
         Ok(DonationHold { array: array(), taken: Some(taken) })
     }

@@ -25,14 +25,14 @@ impl Buffer {
     pub fn launched(
         shape: &Shape,
         layout: Option<&Layout>,
-        memory_space: MemorySpace,
+        memory_space: &MemorySpace,
         memory: Option<RawBuffer>,
         launched: &Event,
         free: &Event,
     ) -> StatusOr<Self> {
         let layout = super::donate::checked_layout(shape, layout)?;
         let Some(memory) = memory else {
-            return Ok(Self::new(shape.clone(), layout, memory_space, None, launched.clone()));
+            return Ok(Self::without_memory(shape.clone(), layout, memory_space.clone(), launched.clone()));
         };
         if memory.size_bytes() != shape.on_device_size_bytes() {
             return Err(Error::invalid_argument(format!(
@@ -40,12 +40,11 @@ impl Buffer {
                 shape.on_device_size_bytes()
             )));
         }
-        let memory_space = if *memory.space() == memory_space { memory_space } else { memory.memory_space() };
         // If its client ends, a launch can fail before its dependencies are terminal. So `free` remains a pending use,
         // unless it is terminal already.
         if free.is_ready() {
-            return Ok(Self::new(shape.clone(), layout, memory_space, Some(memory), launched.clone()));
+            return Ok(Self::new(|| shape.clone(), layout, memory, launched.clone()));
         }
-        Ok(Self::with_uses(shape.clone(), layout, memory, launched.clone(), std::iter::once(free.clone()).collect()))
+        Ok(Self::with_uses(|| shape.clone(), layout, memory, launched.clone(), std::iter::once(free.clone()).collect()))
     }
 }

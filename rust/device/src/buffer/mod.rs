@@ -11,6 +11,7 @@
 #![allow(unsafe_code, reason = "a buffer crosses the boundary as a pointer that is counted")]
 
 mod array_source;
+mod array_space;
 mod copy;
 mod create;
 mod donate;
@@ -27,8 +28,10 @@ mod tests;
 mod to_host;
 
 use std::fmt;
+use std::mem::ManuallyDrop;
 use std::ptr::NonNull;
 
+use self::array_space::ArraySpace;
 use self::state::{BufferState, Ending, Uses};
 use crate::device::Device;
 use crate::memory::{MemoryBlock, MemorySpace};
@@ -61,17 +64,40 @@ pub use to_host::HostAddress;
 /// assert!(buffer.is_deleted());
 /// # Ok::<(), purlin::Error>(())
 /// ```
-#[derive(Clone)]
-pub struct Buffer(PinnedArc<Array>);
+pub struct Buffer(ManuallyDrop<PinnedArc<Array>>);
+
+impl Clone for Buffer {
+    #[inline]
+    fn clone(&self) -> Self {
+        Self::of(self.array())
+    }
+}
+
+impl Drop for Buffer {
+    #[inline]
+    fn drop(&mut self) {
+        // SAFETY: it is taken once, here; no weak or uncounted reference to an array is ever made.
+        unsafe { PinnedArc::drop_without_weak(ManuallyDrop::take(&mut self.0)) };
+    }
+}
 
 /// What references to a buffer share; there may be very many, so it is kept small.
 pub struct Array {
     shape: Shape,
     /// `None`: row-major.
     layout: Option<Box<Layout>>,
-    memory_space: MemorySpace,
+    memory_space: ArraySpace,
     ready: Event,
     state: BufferState<PinnedArc<MemoryBlock>>,
+}
+
+impl Drop for Array {
+    fn drop(&mut self) {
+        if !self.state.has_memory_now() {
+            // SAFETY: without memory in the state a reference is counted; the space is not used again.
+            unsafe { self.memory_space.let_go() };
+        }
+    }
 }
 
 impl fmt::Debug for Array {
@@ -89,29 +115,46 @@ impl Array {
 }
 
 impl Buffer {
-    /// `memory` is as long as the shape needs; without it, `ready` has failed.
-    fn new(
-        shape: Shape,
-        layout: Option<Box<Layout>>,
-        memory_space: MemorySpace,
-        memory: Option<RawBuffer>,
-        ready: Event,
-    ) -> Self {
-        let state = BufferState::new(memory.map(RawBuffer::into_block));
-        Self(PinnedArc::new(Array { shape, layout, memory_space, ready, state }))
+    /// `memory` is as long as the shape needs, which `shape` makes in its place.
+    #[inline]
+    fn new(shape: impl FnOnce() -> Shape, layout: Option<Box<Layout>>, memory: RawBuffer, ready: Event) -> Self {
+        Self::with_uses(shape, layout, memory, ready, Uses::new())
+    }
+
+    /// A buffer without memory, whose `ready` has failed.
+    fn without_memory(shape: Shape, layout: Option<Box<Layout>>, space: MemorySpace, ready: Event) -> Self {
+        Self::of(PinnedArc::new_in_place(|| {
+            let (memory_space, state) = (ArraySpace::without_memory(space), BufferState::new(None));
+            Array { shape, layout, memory_space, ready, state }
+        }))
     }
 
     /// As `new`, for memory that others may still use until `uses`.
-    fn with_uses(shape: Shape, layout: Option<Box<Layout>>, memory: RawBuffer, ready: Event, uses: Uses) -> Self {
-        let memory_space = memory.memory_space();
-        let state = BufferState::with_uses(memory.into_block(), uses);
-        Self(PinnedArc::new(Array { shape, layout, memory_space, ready, state }))
+    #[inline]
+    fn with_uses(
+        shape: impl FnOnce() -> Shape,
+        layout: Option<Box<Layout>>,
+        memory: RawBuffer,
+        ready: Event,
+        uses: Uses,
+    ) -> Self {
+        let memory = memory.into_block();
+        Self::of(PinnedArc::new_in_place(|| {
+            let shape = shape();
+            let memory_space = ArraySpace::of(&memory);
+            let state = BufferState::with_uses(memory, uses);
+            Array { shape, layout, memory_space, ready, state }
+        }))
+    }
+
+    fn of(array: PinnedArc<Array>) -> Self {
+        Self(ManuallyDrop::new(array))
     }
 
     /// The reference as a pointer, to be given back once by [`from_pointer`](Self::from_pointer).
     #[must_use]
     pub fn into_pointer(self) -> *const Array {
-        let pointer = PinnedArc::into_value(self.0);
+        let pointer = PinnedArc::into_value(self.into_array());
         // Code that has only a reference to what it points to finds the counts beside that again.
         let _ = pointer.expose_provenance();
         pointer.as_ptr()
@@ -126,7 +169,18 @@ impl Buffer {
     pub unsafe fn from_pointer(pointer: *const Array) -> Self {
         let pointer = std::ptr::with_exposed_provenance_mut(pointer.addr());
         // SAFETY: the caller's promise; the provenance was exposed when the pointer was made, and it is not null.
-        Self(unsafe { PinnedArc::from_value(NonNull::new_unchecked(pointer)) })
+        Self::of(unsafe { PinnedArc::from_value(NonNull::new_unchecked(pointer)) })
+    }
+
+    /// A reference to the same array.
+    fn array(&self) -> PinnedArc<Array> {
+        PinnedArc::clone(&self.0)
+    }
+
+    fn into_array(self) -> PinnedArc<Array> {
+        let mut this = ManuallyDrop::new(self);
+        // SAFETY: it is taken once, here, and not dropped there.
+        unsafe { ManuallyDrop::take(&mut this.0) }
     }
 
     /// Element type.
@@ -180,13 +234,13 @@ impl Buffer {
     /// Where it is.
     #[must_use]
     pub fn memory_space(&self) -> MemorySpace {
-        self.0.memory_space.clone()
+        MemorySpace::clone(&self.0.memory_space)
     }
 
     /// Whether that is `memory_space`.
     #[must_use]
     pub fn is_in(&self, memory_space: &MemorySpace) -> bool {
-        self.0.memory_space == *memory_space
+        *self.0.memory_space == *memory_space
     }
 
     /// The device of [`memory_space`](Self::memory_space).
@@ -242,8 +296,10 @@ impl Buffer {
     /// ```
     #[track_caller]
     pub fn delete(&self) {
-        let left = self.0.state.end(Ending::deleted(SourceLocation::of_call()));
-        drop(left);
+        if let Some(left) = self.0.state.end(Ending::deleted(SourceLocation::of_call())) {
+            self.0.memory_space.keep();
+            drop(left);
+        }
     }
 
     /// The memory becomes the caller's, and the buffer is gone for all its references; the event says when the memory
@@ -265,6 +321,7 @@ impl Buffer {
     #[track_caller]
     pub fn release(&self) -> Option<(RawBuffer, Event)> {
         let mut taken = self.0.state.end(Ending::released(SourceLocation::of_call()))?;
+        self.0.memory_space.keep();
         taken.uses.push(self.0.ready.clone());
         let free = self.0.memory_space.until_end_of_use(&after_all(&taken.uses));
         Some((RawBuffer::whole(taken.memory), free))

@@ -305,7 +305,7 @@ unsafe fn read(
     // SAFETY: the caller's promise, of all elements of the plan.
     let to = unsafe { HostDestination::new(destination) };
     if memory.space().properties().has_strided_work() {
-        return memory.run(Operation::scatter(memory.whole_range(), plan, to), order);
+        return memory.run(|| Operation::scatter(memory.whole_range(), plan, to), order);
     }
     let mut staged = match staging(size_bytes) {
         Ok(staged) => staged,

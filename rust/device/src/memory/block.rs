@@ -24,8 +24,7 @@ use purlin_base::label::Label;
 use purlin_base::slab::SlabBox;
 use purlin_base::static_text::StaticText;
 use purlin_base::status::SourceLocation;
-use purlin_base::sync::atomic::{AtomicU32, Ordering};
-use purlin_base::sync::{PinnedArc, SetOnce};
+use purlin_base::sync::{PinnedArc, PinnedCounts, SetOnce};
 
 /// The code that asked for a block, the place and the time.
 #[derive(Clone, Copy)]
@@ -53,8 +52,6 @@ pub(crate) struct MemoryBlock {
     size_bytes: usize,
     mutable: bool,
     tag: Tag,
-    /// References of copies in flight and of events that the memory is kept for.
-    uses: AtomicU32,
     backing: SetOnce<Backing>,
     allocated: Event,
 }
@@ -94,8 +91,10 @@ impl MemoryBlock {
         tag: Tag,
         allocated: Event,
     ) -> PinnedArc<Self> {
-        let (uses, backing) = (AtomicU32::new(0), SetOnce::new());
-        PinnedArc::new(Self { space, size_bytes, mutable, tag, uses, backing, allocated })
+        PinnedArc::new_in_place(|| {
+            let backing = SetOnce::new();
+            Self { space, size_bytes, mutable, tag, backing, allocated }
+        })
     }
 
     /// A block that is the `size_bytes` bytes at `offset_bytes` of `target`, which has as many.
@@ -221,11 +220,11 @@ impl MemoryBlock {
         Some((extent, base_bytes + offset_bytes))
     }
 
-    /// True if only copies in flight and events keep it. `known` references are the caller's own.
+    /// True if only copies in flight, and events that the memory is kept for, keep it. `known` references are the
+    /// caller's own.
     pub(crate) fn is_going(this: &PinnedArc<Self>, known: usize) -> bool {
-        // Relaxed: a snapshot, for reports.
-        let uses = this.uses.load(Ordering::Relaxed) as usize;
-        uses > 0 && PinnedArc::strong_count(this) <= uses + known
+        let PinnedCounts { references, uses } = PinnedArc::counts(this);
+        uses > 0 && references <= uses + known
     }
 }
 
@@ -241,15 +240,6 @@ impl Block for MemoryBlock {
     fn is_foreign(&self) -> bool {
         let block = self.end().map_or(self, |(target, _)| target);
         matches!(block.backing.get(), Some(Backing::Imported(_)))
-    }
-
-    fn count_use(&self, begins: bool) {
-        // Relaxed: the count publishes nothing.
-        if begins {
-            self.uses.fetch_add(1, Ordering::Relaxed);
-        } else {
-            self.uses.fetch_sub(1, Ordering::Relaxed);
-        }
     }
 }
 

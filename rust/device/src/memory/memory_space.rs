@@ -78,6 +78,15 @@ impl MemorySpace {
         Self(space)
     }
 
+    /// The same handle, for which no reference is counted.
+    ///
+    /// # Safety
+    /// It is used only while a reference to the instance is counted elsewhere. It is dropped at most where a reference
+    /// was put aside for it.
+    pub(crate) unsafe fn uncounted(&self) -> ManuallyDrop<Self> {
+        ManuallyDrop::new(Self(self.0))
+    }
+
     /// So many clones, which cost less than one by one.
     ///
     /// ```

@@ -5,7 +5,7 @@
 use std::panic::Location;
 
 use super::RawBuffer;
-use crate::backend::{Access, ByteRange, DeviceRange, HostDestination, HostSource, Keep, Operation, erased};
+use crate::backend::{Access, ByteRange, DeviceRange, HostDestination, HostSource, Keep, Operation};
 use crate::dma::DmaUse;
 use purlin_async::event::{Event, EventPromise, EventState, when_all};
 use purlin_base::fault::{self, Site};
@@ -125,7 +125,7 @@ impl RawBuffer {
         if size_bytes == 0 {
             return when_all(dependencies);
         }
-        let operation = Operation::copy(self.device_range(from), destination.device_range(to));
+        let operation = || Operation::copy(self.device_range(from), destination.device_range(to));
         let order = CopyOrder { dependencies, caller_waits: false, location: Location::caller() };
         if destination.block.allocated().state() == EventState::Ready {
             return self.run(operation, order);
@@ -198,10 +198,10 @@ impl RawBuffer {
         let mapped = self.space().instance().dma_mappings().use_of(source.addr(), size_bytes);
         // SAFETY: the caller keeps `size_bytes` bytes readable and unchanged until the event; `range` is as long.
         let source = unsafe { HostSource::new(source) };
-        let operation = Operation::copy_from_host(source, self.device_range(range));
+        let operation = || Operation::copy_from_host(source, self.device_range(range));
         match mapped {
             None => self.run(operation, order),
-            Some(mapped) => self.run_mapped(operation, order, mapped),
+            Some(mapped) => self.run_mapped(operation(), order, mapped),
         }
     }
 
@@ -226,10 +226,10 @@ impl RawBuffer {
         let mapped = self.space().instance().dma_mappings().use_of(destination.addr(), size_bytes);
         // SAFETY: the caller keeps `size_bytes` bytes writable and untouched until the event; `range` is as long.
         let destination = unsafe { HostDestination::new(destination) };
-        let operation = Operation::copy_to_host(self.device_range(range), destination);
+        let operation = || Operation::copy_to_host(self.device_range(range), destination);
         match mapped {
             None => self.run(operation, order),
-            Some(mapped) => self.run_mapped(operation, order, mapped),
+            Some(mapped) => self.run_mapped(operation(), order, mapped),
         }
     }
 
@@ -244,9 +244,10 @@ impl RawBuffer {
         Ok(range)
     }
 
-    /// Starts `operation`, whose range 0 is of this buffer, and waits for this buffer's memory too.
+    /// Starts `operation`, whose range 0 is of this buffer, and waits for this buffer's memory too. It is made at the
+    /// last moment: it is large, and would be moved where the backend gets it from.
     #[inline(always)]
-    pub(crate) fn run(&self, operation: Operation, order: CopyOrder<'_>) -> Event {
+    pub(crate) fn run(&self, operation: impl FnOnce() -> Operation, order: CopyOrder<'_>) -> Event {
         self.run_keeping(operation, order, None)
     }
 
@@ -255,13 +256,13 @@ impl RawBuffer {
     #[inline(never)]
     fn run_mapped(&self, operation: Operation, order: CopyOrder<'_>, mapped: DmaUse) -> Event {
         let kept = Keep::new(Box::new(mapped));
-        self.run_keeping(operation, order, Some(&kept))
+        self.run_keeping(|| operation, order, Some(&kept))
     }
 
     #[inline(always)]
-    fn run_keeping(&self, operation: Operation, order: CopyOrder<'_>, kept: Option<&Keep>) -> Event {
+    fn run_keeping(&self, operation: impl FnOnce() -> Operation, order: CopyOrder<'_>, kept: Option<&Keep>) -> Event {
         if self.block.allocated().state() != EventState::Ready {
-            return self.run_once_there(operation, order, kept);
+            return self.run_once_there(operation(), order, kept);
         }
         self.start(operation, order, kept)
     }
@@ -274,16 +275,16 @@ impl RawBuffer {
             _ => self.block.allocated().clone(),
         };
         let dependencies = [order.dependencies, &[there]].concat();
-        self.start(operation, CopyOrder { dependencies: &dependencies, ..order }, kept)
+        self.start(|| operation, CopyOrder { dependencies: &dependencies, ..order }, kept)
     }
 
     #[inline(always)]
-    fn start(&self, operation: Operation, order: CopyOrder<'_>, kept: Option<&Keep>) -> Event {
+    fn start(&self, operation: impl FnOnce() -> Operation, order: CopyOrder<'_>, kept: Option<&Keep>) -> Event {
         if let Err(error) = fault::point(Site::StartCopy) {
             return Event::from_error(error);
         }
         let instance = self.space().instance();
-        instance.run(order.location, operation, order.dependencies, order.caller_waits, kept)
+        instance.run(order.location, operation(), order.dependencies, order.caller_waits, kept)
     }
 
     /// All of it, as an operation touches it.
@@ -292,6 +293,6 @@ impl RawBuffer {
     }
 
     pub(super) fn device_range(&self, range: ByteRange) -> DeviceRange {
-        DeviceRange::new(erased(self.block.clone()), range)
+        DeviceRange::new(&self.block, range)
     }
 }

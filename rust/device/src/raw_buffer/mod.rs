@@ -121,6 +121,7 @@ impl RawBuffer {
     ///
     /// # Errors
     /// As there.
+    #[inline(always)]
     pub(crate) fn allocate_from(
         memory_space: &MemorySpace,
         size_bytes: usize,
@@ -131,6 +132,7 @@ impl RawBuffer {
     }
 
     /// All of `block`.
+    #[inline(always)]
     pub(crate) fn whole(block: PinnedArc<MemoryBlock>) -> Self {
         let range = ByteRange::all(block.size_bytes());
         Self { block, range }

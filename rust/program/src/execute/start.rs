@@ -46,8 +46,7 @@ pub(super) fn start(
     };
     loaded.shared.runs.follow(&done);
     let Prepared { target, held, results, .. } = prepared;
-    let spaces = target.clones_of_result_spaces();
-    let specs = program.signature().results.iter().zip(spaces).zip(results.drain(..));
+    let specs = program.signature().results.iter().zip(&target.result_spaces).zip(results.drain(..));
     // Donations of memory that becomes a result's are confirmed here, one by one.
     let outputs: Outputs = specs
         .map(|((spec, space), ResultMemory { place, free })| {

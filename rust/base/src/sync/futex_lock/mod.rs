@@ -98,6 +98,10 @@ impl<T> Mutex<T> {
         self.word.take(|word, seen| futex::wait(word, seen, None));
         MutexGuard(self, PhantomData)
     }
+
+    pub(super) fn get_mut(&mut self) -> &mut T {
+        self.value.get_mut()
+    }
 }
 
 #[cfg(not(loom))]

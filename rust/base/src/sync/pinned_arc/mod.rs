@@ -13,6 +13,7 @@
 
 #[cfg_attr(purlin_model, path = "grave_model.rs")]
 mod grave;
+mod in_use;
 #[cfg(all(test, loom))]
 mod loom_model;
 
@@ -22,6 +23,8 @@ use std::ops::Deref;
 use std::ptr::NonNull;
 
 use self::grave::Grave;
+use self::in_use::REFERENCES;
+pub use self::in_use::{PinnedCounts, PinnedUse};
 use super::atomic::{AtomicUsize, Ordering};
 
 /// See the module.
@@ -63,6 +66,7 @@ impl<T> fmt::Debug for Uncounted<T> {
 
 /// The counts and the value. Opaque outside this module.
 pub struct Inner<T: ?Sized> {
+    /// References, and uses (`in_use.rs`).
     strong: AtomicUsize,
     weak: AtomicUsize,
     grave: Grave,
@@ -100,7 +104,14 @@ impl<T> PinnedArc<T> {
         Self(inner)
     }
 
+    /// The first owner of the value that `make` makes, which is made where it stays: it is not moved there.
+    #[inline]
+    pub fn new_in_place(make: impl FnOnce() -> T) -> Self {
+        Self::new_cyclic(|_this| make())
+    }
+
     /// The value that `make` makes, which may keep the weak reference; that leads nowhere before the value is there.
+    #[inline]
     pub fn new_cyclic(make: impl FnOnce(&PinnedWeak<T>) -> T) -> Self {
         let inner = Grave::dig::<T>();
         let at = inner.as_ptr();
@@ -159,7 +170,7 @@ impl<T: ?Sized> PinnedArc<T> {
 
     /// How many references there are: a snapshot.
     pub fn strong_count(this: &Self) -> usize {
-        this.inner().strong.load(Ordering::Relaxed)
+        Self::counts(this).references
     }
 
     /// Gives the reference up; the value, if it was the last.
@@ -167,9 +178,22 @@ impl<T: ?Sized> PinnedArc<T> {
         let this = mem::ManuallyDrop::new(this);
         // Release: what was done by this reference happens before the value's end. Acquire, for the last: the end
         // happens after what was done by all others.
+        // No mask: a use that is left would be a second reference.
         match this.inner().strong.fetch_sub(1, Ordering::AcqRel) {
             1 => Some(PinnedLast(this.0)),
             _ => None,
+        }
+    }
+
+    /// Gives the reference up. One that is the only one costs no locked instruction.
+    ///
+    /// # Safety
+    /// No weak or uncounted reference to the value has ever been made: so the only reference is the last.
+    #[inline]
+    pub unsafe fn drop_without_weak(this: Self) {
+        // Acquire: as in into_last().
+        if this.inner().strong.load(Ordering::Acquire) == 1 {
+            end(PinnedLast(mem::ManuallyDrop::new(this).0));
         }
     }
 
@@ -315,7 +339,7 @@ impl<T: ?Sized> PinnedWeak<T> {
     /// How many references there are: a snapshot.
     #[must_use]
     pub fn strong_count(&self) -> usize {
-        self.counts().0.load(Ordering::Relaxed)
+        self.counts().0.load(Ordering::Relaxed) & REFERENCES
     }
 
     /// A reference, unless the last one has gone.

@@ -68,14 +68,16 @@ impl Patience<'_> {
 
 impl<M: Clone> BufferState<M> {
     /// A live buffer; without memory, one that has failed from the beginning.
+    #[inline(always)]
     pub(super) fn new(memory: Option<M>) -> Self {
         let had_memory = memory.is_some();
         Self(Mutex::new(BufferParts::Full { memory, rest: None, usage_holds: 0, had_memory }))
     }
 
     /// A live buffer over memory that others may still use.
+    #[inline(always)]
     pub(super) fn with_uses(memory: M, uses: Uses) -> Self {
-        let rest = (!uses.is_empty()).then(|| Box::new(RareParts { uses, ..RareParts::default() }));
+        let rest = if uses.is_empty() { None } else { RareParts::of_uses(uses) };
         Self(Mutex::new(BufferParts::Full { memory: Some(memory), rest, usage_holds: 0, had_memory: true }))
     }
 
@@ -85,6 +87,11 @@ impl<M: Clone> BufferState<M> {
             BufferParts::Full { had_memory, .. } => *had_memory,
             BufferParts::Donating { .. } | BufferParts::Donated { .. } | BufferParts::Deleted { .. } => true,
         }
+    }
+
+    /// Whether it has memory now.
+    pub(super) fn has_memory_now(&mut self) -> bool {
+        matches!(self.0.get_mut(), BufferParts::Full { memory: Some(_), .. })
     }
 
     /// One more usage hold, and the memory.

@@ -53,6 +53,13 @@ pub(super) struct RareParts {
 }
 
 impl RareParts {
+    /// Some, with nothing else.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn of_uses(uses: Uses) -> Option<Box<Self>> {
+        Some(Box::new(Self { uses, ..Self::default() }))
+    }
+
     #[inline]
     pub(super) fn phase(&self) -> Phase {
         match self {
