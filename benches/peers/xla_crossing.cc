@@ -162,6 +162,15 @@ std::uint64_t XlaView(std::uint64_t count) {
   }
   return 0;
 }
+// With a shape that is made for it, as a crossing does.
+std::uint64_t XlaViewAndShape(std::uint64_t count) {
+  const Arrays& arrays = Arrays::Get();
+  for (std::uint64_t i = 0; i < count; ++i) {
+    const xla::Shape shape = xla::ShapeUtil::MakeShape(xla::F32, {kNumbers});
+    Need(Theirs().CreateViewOfDeviceBuffer(arrays.address, shape, arrays.space, [] {}));
+  }
+  return 0;
+}
 std::uint64_t FromXla(std::uint64_t count) {
   const Arrays& arrays = Arrays::Get();
   for (std::uint64_t i = 0; i < count; ++i) {
@@ -172,6 +181,17 @@ std::uint64_t FromXla(std::uint64_t count) {
 std::uint64_t XlaReference(std::uint64_t count) {
   const Arrays& arrays = Arrays::Get();
   for (std::uint64_t i = 0; i < count; ++i) Need(arrays.theirs->AcquireExternalReference());
+  return 0;
+}
+
+// What an owner must ask XLA for: whether the array is ready, a reference, and what keeps the memory if it is deleted.
+std::uint64_t XlaKeeps(std::uint64_t count) {
+  const Arrays& arrays = Arrays::Get();
+  for (std::uint64_t i = 0; i < count; ++i) {
+    if (!arrays.theirs->GetReadyFuture().IsReady()) std::abort();
+    const auto reference = Need(arrays.theirs->AcquireExternalReference());
+    Need(xla::PjRtRawBuffer::CreateRawAliasOfBuffer(arrays.theirs.get()));
+  }
   return 0;
 }
 
@@ -188,9 +208,11 @@ constexpr Op kOps[] = {
      kThreads},
     {"crossing: array to XLA, 256 B", "purlin", 1000, &ToXla, kOneThread},
     {"crossing: array to XLA, 256 B", "XLA's view of memory, no crossing", 1000, &XlaView, kOneThread},
+    {"crossing: array to XLA, 256 B", "XLA's view and its shape, no crossing", 1000, &XlaViewAndShape, kOneThread},
     {"crossing: array of XLA's to Purlin, 256 B", "purlin", 1000, &FromXla, kOneThread},
     {"crossing: array of XLA's to Purlin, 256 B", "XLA's external reference, no crossing", 5000, &XlaReference,
      kOneThread},
+    {"crossing: array of XLA's to Purlin, 256 B", "what keeps it in XLA, no crossing", 1000, &XlaKeeps, kOneThread},
 };
 
 }  // namespace

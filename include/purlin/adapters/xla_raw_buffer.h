@@ -204,6 +204,12 @@ inline absl::StatusOr<std::unique_ptr<xla::PjRtBuffer>> ToXla(const Buffer& buff
   // XLA has made the row-major one.
   if (const Layout layout = buffer.layout(); shape->layout().minor_to_major() != ToAbsl(layout.minor_to_major()))
     *shape->mutable_layout() = ToXla(layout);
+  if (common != nullptr) {
+    // As CreateViewOfDeviceBuffer does, whose std::function wants an owner of the reference that can be copied.
+    auto raw = internal::ImportIntoXla(memory, /*is_mutable=*/false, *common, memory_space, *std::move(reference));
+    if (!raw.ok()) return std::move(raw).status();
+    return common->DefineBuffer(*shape, memory_space, *std::move(raw), {});
+  }
   const auto shared = std::make_shared<ExternalReference>(*std::move(reference));
   return client.CreateViewOfDeviceBuffer(*address, *shape, memory_space, [shared] { shared->Release(); });
 }

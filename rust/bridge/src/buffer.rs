@@ -8,10 +8,11 @@ use std::ptr;
 
 use purlin_array::HostArray;
 use purlin_async::{Event, Promise};
+use purlin_base::slab::SlabBox;
 use purlin_base::status::{self, called_from};
 use purlin_device::Buffer;
 use purlin_device::buffer::HostAddress;
-use purlin_ffi::handle::{give, give_handle, give_or, share};
+use purlin_ffi::handle::{give, give_handle, give_or, own, owned, share};
 use purlin_ffi::panic::{contain, guard, guard_at};
 
 use crate::buffer_create::give_buffer;
@@ -279,7 +280,7 @@ unsafe fn buffer_copy_raw_to_host_when(
         Ok(unsafe { buffer.get().copy_raw_to_host_when(&promise.future(), offset_bytes, size_bytes) })
     });
     let is_awaited = promise.is_observed();
-    *address = if is_awaited { Box::into_raw(Box::new(HostAddressRep(promise))) } else { ptr::null_mut() };
+    *address = if is_awaited { own(HostAddressRep(promise)) } else { ptr::null_mut() };
     copied
 }
 
@@ -289,7 +290,7 @@ unsafe fn buffer_copy_raw_to_host_when(
 unsafe fn host_address_set(address: *mut HostAddressRep, destination: *mut u8, error: *const ffi::StatusRep) {
     contain("host_address_set", (), || {
         // SAFETY: the caller's promises.
-        let (promise, outcome) = unsafe { (Box::from_raw(address).0, status::from_raw(error.cast())) };
+        let (promise, outcome) = unsafe { (SlabBox::into_inner(owned(address)).0, status::from_raw(error.cast())) };
         let found = outcome.map(|()| HostAddress(destination));
         // No other thread has the promise, so this is the first and only time.
         let _ = promise.set(found);

@@ -7,8 +7,9 @@ use std::ffi::c_char;
 use std::ptr;
 
 use purlin_async::Event;
+use purlin_base::slab::SlabBox;
 use purlin_device::{DonationHold, ExternalReference, RawBuffer, UsageHold};
-use purlin_ffi::handle::{give_box, share};
+use purlin_ffi::handle::{give_owned, owned, share};
 use purlin_ffi::panic::{contain, guard, guard_at};
 
 use crate::buffer::BufferRep;
@@ -95,7 +96,7 @@ fn memory(memory: &RawBuffer) -> *const RawBufferRep {
 
 fn buffer_usage_hold(buffer: &BufferRep, waits: bool, error: &mut *const ffi::StatusRep) -> *mut UsageHoldRep {
     let made = guard(|| if waits { buffer.get().usage_hold() } else { buffer.get().try_usage_hold() });
-    give_box(made.map(UsageHoldRep), error)
+    give_owned(made.map(UsageHoldRep), error)
 }
 
 fn usage_hold_memory(hold: &UsageHoldRep) -> *const RawBufferRep {
@@ -111,7 +112,7 @@ fn usage_hold_ready_event(hold: &UsageHoldRep) -> *mut ffi::EventHeader {
 unsafe fn usage_hold_release(hold: *mut UsageHoldRep) {
     contain("usage_hold_release", (), || {
         // SAFETY: owned.
-        drop(unsafe { Box::from_raw(hold) });
+        drop(unsafe { owned(hold) });
     })
 }
 
@@ -120,13 +121,13 @@ unsafe fn usage_hold_release(hold: *mut UsageHoldRep) {
 unsafe fn usage_hold_release_after(hold: *mut UsageHoldRep, event: *mut ffi::EventHeader) {
     contain("usage_hold_release_after", (), || {
         // SAFETY: owned, and null or alive.
-        let (hold, event) = unsafe { (Box::from_raw(hold), Event::from_borrowed_raw(event.cast())) };
+        let (hold, event) = unsafe { (SlabBox::into_inner(owned(hold)), Event::from_borrowed_raw(event.cast())) };
         hold.0.release_after(event);
     })
 }
 
 fn buffer_external_reference(buffer: &BufferRep, error: &mut *const ffi::StatusRep) -> *mut ExternalReferenceRep {
-    give_box(guard(|| buffer.get().external_reference()).map(ExternalReferenceRep), error)
+    give_owned(guard(|| buffer.get().external_reference()).map(ExternalReferenceRep), error)
 }
 
 fn external_reference_memory(reference: &ExternalReferenceRep) -> *const RawBufferRep {
@@ -142,7 +143,7 @@ fn external_reference_ready_event(reference: &ExternalReferenceRep) -> *mut ffi:
 unsafe fn external_reference_release(reference: *mut ExternalReferenceRep) {
     contain("external_reference_release", (), || {
         // SAFETY: owned.
-        drop(unsafe { Box::from_raw(reference) });
+        drop(unsafe { owned(reference) });
     })
 }
 
@@ -162,7 +163,7 @@ unsafe fn buffer_donate(
     };
     // SAFETY: the caller's promise.
     let made = unsafe { guard_at(location.0, donate) };
-    give_box(made.map(DonationHoldRep), error)
+    give_owned(made.map(DonationHoldRep), error)
 }
 
 fn donation_hold_memory(hold: &DonationHoldRep) -> *const RawBufferRep {
@@ -182,7 +183,7 @@ fn donation_hold_free_event(hold: &DonationHoldRep) -> *mut ffi::EventHeader {
 unsafe fn donation_hold_confirm(hold: *mut DonationHoldRep) -> *const RawBufferRep {
     contain("donation_hold_confirm", ptr::null(), || {
         // SAFETY: owned.
-        share(RawBufferRep(unsafe { Box::from_raw(hold) }.0.confirm()))
+        share(RawBufferRep(SlabBox::into_inner(unsafe { owned(hold) }).0.confirm()))
     })
 }
 
@@ -191,6 +192,6 @@ unsafe fn donation_hold_confirm(hold: *mut DonationHoldRep) -> *const RawBufferR
 unsafe fn donation_hold_release(hold: *mut DonationHoldRep) {
     contain("donation_hold_release", (), || {
         // SAFETY: owned.
-        drop(unsafe { Box::from_raw(hold) });
+        drop(unsafe { owned(hold) });
     })
 }

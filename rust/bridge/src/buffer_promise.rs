@@ -5,7 +5,7 @@
 
 use purlin_base::Error;
 use purlin_device::{Buffer, BufferPromise};
-use purlin_ffi::handle::give;
+use purlin_ffi::handle::{give, own, owned};
 use purlin_ffi::panic::{contain, guard, guard_at};
 
 use crate::buffer::BufferRep;
@@ -96,7 +96,7 @@ unsafe fn buffer_create_channel(
         let (shape, layout) = unsafe { (shape.get()?, RawLayout::get(layout)?) };
         let (made, owed) = Buffer::channel(&shape, layout.as_ref(), &space.0)?;
         *buffer = BufferRep::of(made);
-        *promise = Box::into_raw(Box::new(BufferPromiseRep(Some(owed))));
+        *promise = own(BufferPromiseRep(Some(owed)));
         Ok(())
     };
     // SAFETY: the caller's promise.
@@ -139,6 +139,6 @@ unsafe fn buffer_promise_fail(promise: *mut BufferPromiseRep, error: *const ffi:
 unsafe fn buffer_promise_release(promise: *mut BufferPromiseRep) {
     contain("buffer_promise_release", (), || {
         // SAFETY: the caller's promise.
-        drop(unsafe { Box::from_raw(promise) });
+        drop(unsafe { owned(promise) });
     })
 }

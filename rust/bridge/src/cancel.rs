@@ -4,8 +4,9 @@ use std::ffi::c_char;
 use std::ptr;
 
 use purlin_async::{CancelRegistration, CancelSource, CancelToken};
+use purlin_base::slab::SlabBox;
 use purlin_base::{Error, Label};
-use purlin_ffi::handle::{self, share};
+use purlin_ffi::handle::{self, own, owned, share};
 use purlin_ffi::panic::contain;
 use purlin_ffi::words::give_event;
 
@@ -169,7 +170,7 @@ pub extern "C" fn purlin_cancel_token_on_cancel(
 ) -> *mut CancelRegistrationRep {
     contain("purlin_cancel_token_on_cancel", ptr::null_mut(), || {
         let registration = token.0.on_cancel(move |reason| callback.call(Err(reason.clone()), ptr::null()));
-        Box::into_raw(Box::new(CancelRegistrationRep(registration)))
+        own(CancelRegistrationRep(registration))
     })
 }
 
@@ -178,6 +179,6 @@ pub extern "C" fn purlin_cancel_token_on_cancel(
 unsafe fn cancel_registration_release(registration: *mut CancelRegistrationRep) -> bool {
     contain("cancel_registration_release", false, || {
         // SAFETY: the caller's promise.
-        unsafe { Box::from_raw(registration) }.0.unregister()
+        SlabBox::into_inner(unsafe { owned(registration) }).0.unregister()
     })
 }

@@ -3,7 +3,7 @@
 use std::ptr;
 
 use purlin::cuda::{CompileCache, Compiler};
-use purlin_ffi::handle::{self, share};
+use purlin_ffi::handle::{self, own, share};
 use purlin_ffi::panic::{contain, guard};
 
 use crate::callback::Callback;
@@ -50,7 +50,7 @@ pub unsafe extern "C" fn purlin_compile_cache_get(
         });
         match asked {
             Ok(compiled) => compiled.on_ready(move |compiled| match compiled {
-                Ok(ptx) => done.call(Ok(()), Box::into_raw(Box::new(PtxRep(ptx.clone()))).cast()),
+                Ok(ptx) => done.call(Ok(()), own(PtxRep(ptx.clone())).cast()),
                 Err(error) => done.call(Err(error.clone()), ptr::null()),
             }),
             Err(error) => done.call(Err(error), ptr::null()),

@@ -5,7 +5,7 @@ use purlin::program::ComputeCapability;
 use purlin_base::status::StatusRep;
 use purlin_base::{Error, StatusOr};
 use purlin_device::backend::{ForeignEvent, ForeignStream};
-use purlin_ffi::handle::{elements, give, give_box, give_or};
+use purlin_ffi::handle::{elements, give, give_or, give_owned, owned};
 use purlin_ffi::panic::{contain, guard, guard_at};
 use purlin_ffi::words::{Bytes, borrowed, give_event, text_of};
 
@@ -122,7 +122,7 @@ pub unsafe extern "C" fn purlin_cuda_compile(source: &RawKernelSource, error: &m
         let source = unsafe { source.get() }?;
         Compiler::find()?.compile(&source)
     });
-    give_box(compiled.map(PtxRep), error)
+    give_owned(compiled.map(PtxRep), error)
 }
 
 fn cuda_availability() -> *const ffi::StatusRep {
@@ -189,6 +189,6 @@ unsafe fn ptx_lowered_name<'a>(ptx: &'a PtxRep, expression: &[u8]) -> &'a str {
 unsafe fn ptx_release(ptx: *mut PtxRep) {
     contain("ptx_release", (), || {
         // SAFETY: the caller's promise.
-        drop(unsafe { Box::from_raw(ptx) });
+        drop(unsafe { owned(ptx) });
     })
 }

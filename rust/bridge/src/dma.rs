@@ -4,7 +4,7 @@ use std::ptr;
 
 use purlin_base::Error;
 use purlin_device::DmaMapping;
-use purlin_ffi::handle::{give, give_box};
+use purlin_ffi::handle::{give, give_owned, owned};
 use purlin_ffi::panic::{contain, guard};
 
 use crate::client::ClientRep;
@@ -57,7 +57,7 @@ unsafe fn client_dma_map(
     error: &mut *const ffi::StatusRep,
 ) -> *mut DmaMappingRep {
     let made = guard(|| client.0.dma_map(address, size_bytes));
-    give_box(made.map(|mapping| DmaMappingRep(Some(mapping))), error)
+    give_owned(made.map(|mapping| DmaMappingRep(Some(mapping))), error)
 }
 
 fn dma_mapping_address(mapping: &DmaMappingRep) -> *const u8 {
@@ -95,6 +95,6 @@ unsafe fn dma_mapping_unmap(mapping: *mut DmaMappingRep) -> *const ffi::StatusRe
 unsafe fn dma_mapping_release(mapping: *mut DmaMappingRep) {
     contain("dma_mapping_release", (), || {
         // SAFETY: the caller's promise.
-        drop(unsafe { Box::from_raw(mapping) });
+        drop(unsafe { owned(mapping) });
     })
 }

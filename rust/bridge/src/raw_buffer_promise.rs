@@ -5,7 +5,7 @@
 
 use purlin_base::Error;
 use purlin_device::{RawBuffer, RawBufferPromise};
-use purlin_ffi::handle::{give, share};
+use purlin_ffi::handle::{give, own, owned, share};
 use purlin_ffi::panic::{contain, guard, guard_at};
 
 use crate::alloc_options::{RawAllocOptions, oom_policy};
@@ -95,7 +95,7 @@ unsafe fn raw_buffer_create_channel(
         // SAFETY: the caller's promise.
         let (made, owed) = RawBuffer::channel(&space.0, size_bytes, &unsafe { options.get()? });
         *buffer = share(RawBufferRep(made));
-        *promise = Box::into_raw(Box::new(RawBufferPromiseRep(Some(owed))));
+        *promise = own(RawBufferPromiseRep(Some(owed)));
         Ok(())
     };
     // SAFETY: the caller's promise.
@@ -148,6 +148,6 @@ unsafe fn raw_buffer_promise_fail(
 unsafe fn raw_buffer_promise_release(promise: *mut RawBufferPromiseRep) {
     contain("raw_buffer_promise_release", (), || {
         // SAFETY: the caller's promise.
-        drop(unsafe { Box::from_raw(promise) });
+        drop(unsafe { owned(promise) });
     })
 }

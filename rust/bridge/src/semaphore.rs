@@ -4,7 +4,7 @@ use std::ffi::c_char;
 use std::ptr;
 
 use purlin_async::{Permit, Semaphore};
-use purlin_ffi::handle::{self, give_box, share};
+use purlin_ffi::handle::{self, give_owned, own, owned, share};
 use purlin_ffi::panic::{contain, guard};
 
 use crate::callback::Callback;
@@ -105,7 +105,7 @@ fn semaphore_waiting(semaphore: &SemaphoreRep) -> usize {
 }
 
 fn semaphore_try_acquire(semaphore: &SemaphoreRep, amount: usize, error: &mut *const ffi::StatusRep) -> *mut PermitRep {
-    give_box(guard(|| semaphore.0.try_acquire(amount)).map(PermitRep), error)
+    give_owned(guard(|| semaphore.0.try_acquire(amount)).map(PermitRep), error)
 }
 
 /// # Safety
@@ -120,7 +120,7 @@ unsafe fn semaphore_acquire(
     let timeout = (timeout_ns >= 0).then(|| duration(timeout_ns));
     // SAFETY: the caller's promise.
     let permit = guard(|| semaphore.0.acquire_with(amount, timeout, &unsafe { token(cancel) }));
-    give_box(permit.map(PermitRep), error)
+    give_owned(permit.map(PermitRep), error)
 }
 
 /// Calls `callback`, once, with how the acquisition ended; the units are its value.
@@ -138,7 +138,7 @@ pub unsafe extern "C" fn purlin_semaphore_acquire_async(
         // SAFETY: the caller's promise.
         let cancel = unsafe { token(cancel) };
         semaphore.0.acquire_then(amount, &cancel, move |permit| match permit {
-            Ok(permit) => callback.call(Ok(()), Box::into_raw(Box::new(PermitRep(permit))).cast()),
+            Ok(permit) => callback.call(Ok(()), own(PermitRep(permit)).cast()),
             Err(error) => callback.call(Err(error), ptr::null()),
         });
     })
@@ -157,6 +157,6 @@ fn permit_amount(permit: &PermitRep) -> usize {
 unsafe fn permit_release(permit: *mut PermitRep) {
     contain("permit_release", (), || {
         // SAFETY: the caller's promise.
-        drop(unsafe { Box::from_raw(permit) });
+        drop(unsafe { owned(permit) });
     })
 }

@@ -8,11 +8,12 @@ use std::ptr::{self, NonNull};
 
 use purlin_async::Event;
 use purlin_async::event::abi::EventHeader;
+use purlin_base::slab::SlabBox;
 use purlin_base::status::{StatusRep, called_from};
 use purlin_base::sync::PinnedArc;
 use purlin_base::{Error, StatusOr};
 use purlin_device::{StagingCopier, StagingLease, StagingOptions, StagingPool, StagingSink};
-use purlin_ffi::handle::{self, give, give_box, give_handle, give_or, share};
+use purlin_ffi::handle::{self, give, give_handle, give_or, give_owned, own, owned, share};
 use purlin_ffi::panic::{contain, guard, guard_at};
 use purlin_ffi::struct_size;
 use purlin_ffi::words::{Location, borrowed};
@@ -158,7 +159,7 @@ impl ffi::RawStagingOptions {
 
 /// A lease, C++'s.
 pub(crate) fn give_lease(lease: StagingLease) -> *mut StagingLeaseRep {
-    Box::into_raw(Box::new(StagingLeaseRep(lease)))
+    own(StagingLeaseRep(lease))
 }
 
 /// A reference of Rust's own to what C++ has.
@@ -222,7 +223,7 @@ fn staging_pool_memory_space(pool: &StagingPoolRep) -> *const MemorySpaceRep {
 }
 
 fn staging_pool_try_acquire(pool: &StagingPoolRep, error: &mut *const ffi::StatusRep) -> *mut StagingLeaseRep {
-    give_box(guard(|| pool.0.try_acquire()).map(StagingLeaseRep), error)
+    give_owned(guard(|| pool.0.try_acquire()).map(StagingLeaseRep), error)
 }
 
 /// # Safety
@@ -234,7 +235,7 @@ unsafe fn staging_pool_acquire(
 ) -> *mut StagingLeaseRep {
     // SAFETY: the caller's promise.
     let cancel = unsafe { token(cancel) };
-    give_box(guard(|| pool.0.acquire(&cancel)).map(StagingLeaseRep), error)
+    give_owned(guard(|| pool.0.acquire(&cancel)).map(StagingLeaseRep), error)
 }
 
 /// Calls `callback`, once, with how the acquisition ended; the lease is its value.
@@ -280,7 +281,7 @@ fn staging_lease_memory(lease: &StagingLeaseRep) -> *const RawBufferRep {
 unsafe fn staging_lease_release(lease: *mut StagingLeaseRep) {
     contain("staging_lease_release", (), || {
         // SAFETY: the caller's promise.
-        drop(unsafe { Box::from_raw(lease) });
+        drop(unsafe { owned(lease) });
     })
 }
 
@@ -382,7 +383,7 @@ unsafe fn staging_sink_put(
     lease: *mut StagingLeaseRep,
 ) -> *const ffi::StatusRep {
     // SAFETY: C++ gives it up.
-    let lease = (!lease.is_null()).then(|| unsafe { Box::from_raw(lease) }.0);
+    let lease = (!lease.is_null()).then(|| SlabBox::into_inner(unsafe { owned(lease) }).0);
     give(guard(|| {
         // SAFETY: the caller's promise.
         let sink = unsafe { kept(sink, "StagingSink") }?;

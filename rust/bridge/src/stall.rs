@@ -6,7 +6,7 @@ use std::pin::Pin;
 use cxx::CxxString;
 use purlin_async::stall::{Watchdog, WatchdogAction, WatchdogOptions, dump_stalls};
 use purlin_base::status::StatusRep;
-use purlin_ffi::handle::give_box;
+use purlin_ffi::handle::{give_owned, owned};
 use purlin_ffi::number::known;
 use purlin_ffi::panic::{contain, guard};
 
@@ -89,7 +89,7 @@ pub extern "C" fn purlin_watchdog_start(
         }
         Watchdog::start(options)
     });
-    give_box(started.map(WatchdogRep), error)
+    give_owned(started.map(WatchdogRep), error)
 }
 
 /// # Safety
@@ -97,6 +97,6 @@ pub extern "C" fn purlin_watchdog_start(
 unsafe fn watchdog_stop(watchdog: *mut WatchdogRep) {
     contain("watchdog_stop", (), || {
         // SAFETY: the caller's promise.
-        drop(unsafe { Box::from_raw(watchdog) });
+        drop(unsafe { owned(watchdog) });
     })
 }

@@ -5,6 +5,8 @@ use std::ptr;
 use std::time::Duration;
 
 use purlin_async::{Event, Timer, Timers};
+use purlin_base::slab::SlabBox;
+use purlin_ffi::handle::{own, owned};
 use purlin_ffi::panic::contain;
 use purlin_ffi::words::give_event;
 
@@ -50,7 +52,7 @@ unsafe fn timer_new(delay_ns: i64, name: *const c_char) -> *mut TimerRep {
     contain("timer_new", ptr::null_mut(), || {
         // SAFETY: the caller's promise.
         let timer = Timers::shared().event_after(duration(delay_ns), unsafe { label(name) });
-        Box::into_raw(Box::new(TimerRep(timer)))
+        own(TimerRep(timer))
     })
 }
 
@@ -63,7 +65,7 @@ fn timer_event(timer: &TimerRep) -> *mut ffi::EventHeader {
 unsafe fn timer_cancel(timer: *mut TimerRep) -> bool {
     contain("timer_cancel", false, || {
         // SAFETY: the caller's promise.
-        unsafe { Box::from_raw(timer) }.0.cancel()
+        SlabBox::into_inner(unsafe { owned(timer) }).0.cancel()
     })
 }
 
@@ -72,7 +74,7 @@ unsafe fn timer_cancel(timer: *mut TimerRep) -> bool {
 unsafe fn timer_detach(timer: *mut TimerRep) {
     contain("timer_detach", (), || {
         // SAFETY: the caller's promise.
-        unsafe { Box::from_raw(timer) }.0.detach();
+        SlabBox::into_inner(unsafe { owned(timer) }).0.detach();
     })
 }
 

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use purlin_base::status::StatusRep;
 use purlin_base::{Error, StatusOr};
-use purlin_ffi::handle::{elements, give};
+use purlin_ffi::handle::{elements, give, own, owned};
 use purlin_ffi::panic::{contain, guard};
 use purlin_ffi::words::Bytes;
 use purlin_xla_cpu::{FfiBundle, FfiFunction, FfiHandlers, FfiUserData, ffi_api};
@@ -53,9 +53,7 @@ pub struct RawXlaFfiBundle {
 const _: () = assert!(size_of::<RawXlaFfiBundle>() == 32 && offset_of!(RawXlaFfiBundle, execute) == 24);
 
 fn xla_ffi_handlers_new() -> *mut XlaFfiHandlersRep {
-    contain("xla_ffi_handlers_new", ptr::null_mut(), || {
-        Box::into_raw(Box::new(XlaFfiHandlersRep(FfiHandlers::default())))
-    })
+    contain("xla_ffi_handlers_new", ptr::null_mut(), || own(XlaFfiHandlersRep(FfiHandlers::default())))
 }
 
 /// # Safety
@@ -63,7 +61,7 @@ fn xla_ffi_handlers_new() -> *mut XlaFfiHandlersRep {
 unsafe fn xla_ffi_handlers_release(handlers: *mut XlaFfiHandlersRep) {
     contain("xla_ffi_handlers_release", (), || {
         // SAFETY: the caller's promise.
-        drop(unsafe { Box::from_raw(handlers) });
+        drop(unsafe { owned(handlers) });
     })
 }
 
@@ -116,9 +114,7 @@ pub extern "C" fn purlin_xla_ffi_host_api() -> *const c_void {
 }
 
 fn execute_context_new() -> *mut ExecuteContextRep {
-    contain("execute_context_new", ptr::null_mut(), || {
-        Box::into_raw(Box::new(ExecuteContextRep(Arc::new(FfiUserData::default()))))
-    })
+    contain("execute_context_new", ptr::null_mut(), || own(ExecuteContextRep(Arc::new(FfiUserData::default()))))
 }
 
 /// # Safety
@@ -126,7 +122,7 @@ fn execute_context_new() -> *mut ExecuteContextRep {
 unsafe fn execute_context_release(context: *mut ExecuteContextRep) {
     contain("execute_context_release", (), || {
         // SAFETY: the caller's promise.
-        drop(unsafe { Box::from_raw(context) });
+        drop(unsafe { owned(context) });
     })
 }
 

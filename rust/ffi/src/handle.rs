@@ -7,6 +7,7 @@ use std::mem::ManuallyDrop;
 use std::ptr::{self, NonNull};
 
 use purlin_base::Error;
+use purlin_base::slab::SlabBox;
 use purlin_base::status::{self, StatusRep};
 use purlin_base::sync::PinnedArc;
 
@@ -87,9 +88,23 @@ pub fn give_handle<T, R: Record>(result: Result<T, Error>, error: &mut *const R)
     give_or(result.map(share), ptr::null(), error)
 }
 
-/// Hands a new object to C++ that has one owner: a box, or null and the reason in `error`.
-pub fn give_box<T, R: Record>(result: Result<T, Error>, error: &mut *const R) -> *mut T {
-    give_or(result.map(|value| Box::into_raw(Box::new(value))), ptr::null_mut(), error)
+/// Hands a new object to C++ that has one owner, or null and the reason in `error`.
+pub fn give_owned<T, R: Record>(result: Result<T, Error>, error: &mut *const R) -> *mut T {
+    give_or(result.map(own), ptr::null_mut(), error)
+}
+
+/// A new object that C++ owns, until [`owned`].
+pub fn own<T>(value: T) -> *mut T {
+    SlabBox::into_raw(SlabBox::new(value)).as_ptr()
+}
+
+/// Takes an object over from C++.
+///
+/// # Safety
+/// `object` is of [`own`], and C++ gives it up.
+pub unsafe fn owned<T>(object: *mut T) -> SlabBox<T> {
+    // SAFETY: the caller's promise; own() answers no null.
+    unsafe { SlabBox::from_raw(NonNull::new_unchecked(object)) }
 }
 
 /// The elements that C++ points to; its empty spans may be null.

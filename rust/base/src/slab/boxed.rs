@@ -33,6 +33,21 @@ impl<T> SlabBox<T> {
     }
 }
 
+impl<T> SlabBox<T> {
+    /// The value, out of its memory.
+    #[inline]
+    #[must_use]
+    pub fn into_inner(this: Self) -> T {
+        let place = Self::into_raw(this);
+        // SAFETY: the value is ours, and is read once; its memory is of new().
+        unsafe {
+            let value = place.read();
+            free_for(place);
+            value
+        }
+    }
+}
+
 impl<T: ?Sized> SlabBox<T> {
     /// Gives up the value, for [`from_raw`](Self::from_raw).
     #[inline]

@@ -90,11 +90,11 @@ impl Class {
     }
 
     /// The class whose blocks hold a value of that layout. `None`: it is too large, or so small that it would waste
-    /// half of a block.
+    /// more than half of a block.
     const fn of(layout: Layout) -> Option<Self> {
         match layout.size() {
             _ if layout.align() > 64 => None,
-            33..=64 => Some(Self::Node),
+            32..=64 => Some(Self::Node),
             65..=128 => Some(Self::WideNode),
             _ => None,
         }

@@ -76,15 +76,15 @@ fn values_of_every_size_have_memory_of_their_own() {
     struct Aligned([u8; 128]);
     both((), ());
     both([1_u8; 1], [2; 1]);
+    both([1_u8; 31], [2; 31]);
     both([1_u8; 32], [2; 32]);
-    both([1_u8; 33], [2; 33]);
     both([1_u8; 64], [2; 64]);
     both([1_u8; 65], [2; 65]);
     both([1_u8; 128], [2; 128]);
     both([1_u8; 129], [2; 129]);
     both(Aligned([1; 128]), Aligned([2; 128]));
     let class = |bytes: usize, align: usize| Class::of(Layout::from_size_align(bytes, align).unwrap());
-    assert_eq!((class(32, 8), class(33, 8), class(64, 64)), (None, Some(Class::Node), Some(Class::Node)));
+    assert_eq!((class(31, 8), class(32, 8), class(64, 64)), (None, Some(Class::Node), Some(Class::Node)));
     assert_eq!((class(65, 8), class(128, 64)), (Some(Class::WideNode), Some(Class::WideNode)));
     assert_eq!((class(129, 8), class(128, 128)), (None, None), "too large, and aligned to more than a block is");
 }

@@ -319,8 +319,20 @@ const UNWATCHED: u32 = 0;
 const WATCHED: u32 = u32::MAX;
 static WATCH: AtomicU32 = AtomicU32::new(UNWATCHED);
 
+/// How often the system was asked for this process's number.
+#[cfg(test)]
+static ASKED: AtomicU32 = AtomicU32::new(0);
+
+/// This process's number: a call of the system.
+fn process_id() -> u32 {
+    #[cfg(test)]
+    ASKED.fetch_add(1, Relaxed);
+    std::process::id()
+}
+
 /// Installs the handlers, once. A thread that calls this meanwhile waits until they are there; it does not wait for a
-/// thread that a fork has left behind in the parent.
+/// thread that a fork has left behind in the parent. Once they are there it costs a load: the slab comes here for each
+/// batch of blocks.
 fn watch() {
     let mut looks = 0;
     if cfg!(miri) {
@@ -329,10 +341,10 @@ fn watch() {
     }
     loop {
         let seen = WATCH.load(Acquire);
-        let here = std::process::id();
         if seen == WATCHED {
             return;
         }
+        let here = process_id();
         if seen == here || WATCH.compare_exchange(seen, here, AcqRel, Relaxed).is_err() {
             pause(&mut looks);
             continue;

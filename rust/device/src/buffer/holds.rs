@@ -379,5 +379,9 @@ impl<A: Deref<Target = Array>> fmt::Debug for DonationHold<A> {
 
 /// What must have happened before anything is computed from a buffer and `event`.
 pub(super) fn both(ready: &Event, event: &Event) -> Event {
-    when_all(&[ready.clone(), event.clone()])
+    match (ready.state(), event.state()) {
+        (_, EventState::Ready) => ready.clone(),
+        (EventState::Ready, _) => event.clone(),
+        _ => when_all(&[ready.clone(), event.clone()]),
+    }
 }

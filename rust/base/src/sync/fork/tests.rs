@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::thread;
 use std::time::Duration;
 
-use super::Process;
+use super::{ASKED, Process, watch};
 use crate::sync::{Condvar, Mutex, OnceLock};
 
 unsafe extern "C" {
@@ -145,4 +145,15 @@ fn a_child_has_children_and_threads() {
     });
     assert_eq!(status, 0);
     assert_eq!(*lock.lock(), 1);
+}
+
+#[test]
+fn what_is_watched_already_calls_the_system_no_more() {
+    watch();
+    let asked = ASKED.load(Relaxed);
+    assert!(asked > 0, "the first call asks");
+    for _ in 0..10 {
+        watch();
+    }
+    assert_eq!(ASKED.load(Relaxed), asked);
 }
