@@ -42,13 +42,16 @@ const FEW: usize = 4;
 /// Element type and dimensions; of what shape they are says which variant they are.
 #[derive(Clone, PartialEq, Eq, Hash)]
 enum Dims {
-    /// Up to [`FEW`], all of them static; zeros behind them.
-    Few {
-        dtype: DType,
-        rank: u8,
-        dims: [i64; FEW],
-    },
+    Few(FewDims),
     Other(Arc<OtherDims>),
+}
+
+/// Up to [`FEW`], all of them static; zeros behind them. Copied as a whole, so that a clone goes to its place at once.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+struct FewDims {
+    dtype: DType,
+    rank: u8,
+    dims: [i64; FEW],
 }
 
 #[derive(PartialEq, Eq, Hash)]
@@ -65,7 +68,7 @@ impl Dims {
         if dims.len() <= FEW && dynamic.is_empty() {
             // One by one, so that they go from registers to their place.
             let few = std::array::from_fn(|axis| dims.get(axis).copied().unwrap_or(0));
-            return Self::Few { dtype, rank: dims.len() as u8, dims: few };
+            return Self::Few(FewDims { dtype, rank: dims.len() as u8, dims: few });
         }
         Self::Other(Arc::new(OtherDims { dtype, dims: dims.into(), dynamic: dynamic.into() }))
     }
@@ -151,7 +154,7 @@ impl Shape {
     #[must_use]
     pub fn dtype(&self) -> DType {
         match &self.dims {
-            Dims::Few { dtype, .. } => *dtype,
+            Dims::Few(FewDims { dtype, .. }) => *dtype,
             Dims::Other(other) => other.dtype,
         }
     }
@@ -160,7 +163,7 @@ impl Shape {
     #[must_use]
     pub fn dims(&self) -> &[i64] {
         match &self.dims {
-            Dims::Few { rank, dims, .. } => &dims[..usize::from(*rank)],
+            Dims::Few(FewDims { rank, dims, .. }) => &dims[..usize::from(*rank)],
             Dims::Other(other) => &other.dims,
         }
     }
@@ -211,7 +214,7 @@ impl Shape {
     /// One for each dimension, or none.
     fn dynamic(&self) -> &[bool] {
         match &self.dims {
-            Dims::Few { .. } => &[],
+            Dims::Few(_) => &[],
             Dims::Other(other) => &other.dynamic,
         }
     }

@@ -186,7 +186,7 @@ impl<H> Arena<H> {
         piece.memory().given_back(piece.offset_bytes, size_bytes);
         // First the accounting: a thread that waits for this memory and gets it must not find it counted twice.
         self.accounting.release(size_bytes);
-        match piece.home {
+        match piece.home() {
             Home::Slot { class, slot, run } => {
                 let span = self.classes[usize::from(class)].give_back(run, slot);
                 span.inspect(|span| self.give_back_span(span)).is_some()
@@ -215,7 +215,7 @@ impl<H> Arena<H> {
         drop(self.extents.take_empty(now_ms, idle_ms));
         while let Some((hole, size_bytes)) = self.extents.take_idle(self.properties.granule_bytes, now_ms, idle_ms) {
             hole.memory().discard(hole.offset_bytes, size_bytes);
-            let Home::Part { extent } = hole.home else { unreachable!("holes are parts") };
+            let Home::Part { extent } = hole.home() else { unreachable!("holes are parts") };
             self.extents.give_back(extent, hole.offset_bytes, now_ms, true);
         }
     }
@@ -375,7 +375,7 @@ impl<H> Arena<H> {
     }
 
     fn give_back_span(&self, span: &Piece) {
-        let Home::Part { extent } = span.home else { unreachable!("runs and large blocks are parts") };
+        let Home::Part { extent } = span.home() else { unreachable!("runs and large blocks are parts") };
         self.extents.give_back(extent, span.offset_bytes, now_ms(), false);
     }
 

@@ -15,7 +15,7 @@ pub(crate) struct Piece {
     memory: NonNull<SharedExtent>,
     /// Where it begins there.
     pub(crate) offset_bytes: usize,
-    pub(super) home: Home,
+    home: PackedHome,
 }
 
 /// An extent. The arena keeps it in a box, so that it stays where it is.
@@ -26,8 +26,40 @@ unsafe impl Send for Piece {}
 // SAFETY: as above.
 unsafe impl Sync for Piece {}
 
-/// What takes a piece back.
+/// A [`Home`] in one word: pieces are moved often, and what was written in parts is not read as a whole without a
+/// wait.
 #[derive(Clone, Copy)]
+struct PackedHome(u64);
+
+impl PackedHome {
+    const SLOT: u64 = 0;
+    const PART: u64 = 1;
+    const OWN: u64 = 2;
+
+    #[inline]
+    const fn of(home: Home) -> Self {
+        Self(match home {
+            Home::Slot { class, slot, run } => {
+                Self::SLOT | ((class as u64) << 8) | ((slot as u64) << 16) | ((run as u64) << 32)
+            }
+            Home::Part { extent } => Self::PART | ((extent as u64) << 32),
+            Home::Own { extent } => Self::OWN | ((extent as u64) << 32),
+        })
+    }
+
+    #[inline]
+    const fn get(self) -> Home {
+        let high = (self.0 >> 32) as u32;
+        match self.0 & 0xff {
+            Self::SLOT => Home::Slot { class: (self.0 >> 8) as u8, slot: (self.0 >> 16) as u16, run: high },
+            Self::PART => Home::Part { extent: high },
+            _ => Home::Own { extent: high },
+        }
+    }
+}
+
+/// What takes a piece back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Home {
     /// A slot of a run of a class.
     Slot { class: u8, slot: u16, run: u32 },
@@ -40,12 +72,18 @@ pub(super) enum Home {
 impl Piece {
     /// `memory` stays where it is until the piece is given back.
     pub(super) fn new(memory: &SharedExtent, offset_bytes: usize, home: Home) -> Self {
-        Self { memory: NonNull::from(memory), offset_bytes, home }
+        Self { memory: NonNull::from(memory), offset_bytes, home: PackedHome::of(home) }
     }
 
     /// What begins at `offset_bytes` of this piece, which is a run, as a piece of its own.
     pub(super) fn part(&self, offset_bytes: usize, home: Home) -> Self {
-        Self { memory: self.memory, offset_bytes: self.offset_bytes + offset_bytes, home }
+        Self { memory: self.memory, offset_bytes: self.offset_bytes + offset_bytes, home: PackedHome::of(home) }
+    }
+
+    /// What takes it back.
+    #[inline]
+    pub(super) fn home(&self) -> Home {
+        self.home.get()
     }
 
     /// The extent in which it lies.
@@ -79,5 +117,27 @@ impl<H> Holder<H> {
     pub(super) unsafe fn upgrade(&self) -> Option<PinnedArc<H>> {
         // SAFETY: the piece was not given back, so the holder's drop has not ended, and cannot while the lock is held.
         unsafe { self.0.upgrade() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_home_makes_the_journey_into_a_word_and_back() {
+        let (class, slot, run) = (u8::MAX, u16::MAX, u32::MAX);
+        for home in [
+            Home::Slot { class: 0, slot: 0, run: 0 },
+            Home::Slot { class, slot: 0, run: 0 },
+            Home::Slot { class: 0, slot, run: 0 },
+            Home::Slot { class: 0, slot: 0, run },
+            Home::Part { extent: 0 },
+            Home::Part { extent: run },
+            Home::Own { extent: 0 },
+            Home::Own { extent: run },
+        ] {
+            assert_eq!(PackedHome::of(home).get(), home);
+        }
     }
 }

@@ -262,7 +262,7 @@ impl Buffer {
     ///
     /// # Errors
     /// As there.
-    #[inline]
+    #[inline(always)]
     pub fn borrowed_usage_hold(&self, waits: bool) -> StatusOr<BorrowedUsageHold<'_>> {
         let may_wait = || self.may_wait();
         let memory = self.0.state.hold(if waits { Patience::Wait(&may_wait) } else { Patience::Fail })?;
@@ -279,7 +279,7 @@ impl Buffer {
         self.0.ready.error().unwrap_or_else(|| Error::internal(format!("{self:?} has no memory, and has not failed")))
     }
 
-    #[inline]
+    #[inline(always)]
     fn hold<A: Deref<Target = Array>>(
         &self,
         memory: Option<PinnedArc<MemoryBlock>>,
