@@ -7,9 +7,10 @@ use std::mem::offset_of;
 use std::ptr;
 
 use purlin_array::Layout;
+use purlin_base::slab::SlabBox;
 use purlin_base::status::StatusRep;
 use purlin_base::{Error, StatusOr};
-use purlin_ffi::handle::{self, elements, give_handle};
+use purlin_ffi::handle::{self, elements, give_handle, own, owned};
 use purlin_ffi::number::known;
 use purlin_ffi::panic::{contain, guard};
 use purlin_ffi::words::{Bytes, text_of};
@@ -243,7 +244,7 @@ impl CommandsRep {
             return Sequence::default();
         }
         // SAFETY: the caller's promise.
-        let taken = unsafe { *Box::from_raw(sequence) };
+        let taken = SlabBox::into_inner(unsafe { owned(sequence) });
         if let Some(error) = taken.error {
             self.fail(error);
         }
@@ -273,11 +274,7 @@ pub unsafe extern "C" fn purlin_commands_new(name: Bytes) -> *mut CommandsRep {
         // SAFETY: the caller's promise.
         let name = unsafe { name_of(name) };
         let text = name.to_string();
-        Box::into_raw(Box::new(CommandsRep {
-            name: text,
-            builder: ProgramBuilder::new(name),
-            ..CommandsRep::default()
-        }))
+        own(CommandsRep { name: text, builder: ProgramBuilder::new(name), ..CommandsRep::default() })
     })
 }
 
@@ -287,7 +284,7 @@ pub unsafe extern "C" fn purlin_commands_new(name: Bytes) -> *mut CommandsRep {
 pub unsafe extern "C" fn purlin_commands_release(commands: *mut CommandsRep) {
     contain("purlin_commands_release", (), || {
         // SAFETY: the caller's promise.
-        drop(unsafe { Box::from_raw(commands) });
+        drop(unsafe { owned(commands) });
     })
 }
 
@@ -496,7 +493,7 @@ pub unsafe extern "C" fn purlin_commands_build(
 ) -> *const ProgramRep {
     let build = || {
         // SAFETY: the caller's promise.
-        unsafe { *Box::from_raw(commands) }.build().map(ProgramRep)
+        SlabBox::into_inner(unsafe { owned(commands) }).build().map(ProgramRep)
     };
     give_handle(guard(build), error)
 }
