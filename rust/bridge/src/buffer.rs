@@ -23,7 +23,7 @@ use crate::raw_buffer::{RawBufferRep, give_event};
 use crate::shape::RawShape;
 use crate::source_location::Place;
 
-/// What gives `purlin::Buffer::CopyRawToHostWhen` the address: a box.
+/// What gives `purlin::Buffer::CopyRawToHostWhen` the address: C++'s alone.
 pub struct HostAddressRep(Promise<HostAddress>);
 
 #[cxx::bridge(namespace = "purlin::ffi")]

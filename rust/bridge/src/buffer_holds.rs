@@ -1,4 +1,4 @@
-//! `purlin/buffer_holds.h`: each is a box.
+//! `purlin/buffer_holds.h`: each is owned by C++ alone, in a block of the slab.
 //!
 //! In the safety sections, "alive" means that C++ has the object for the length of the call, and "owned" that it gives
 //! it up.
@@ -7,7 +7,7 @@ use std::ffi::c_char;
 use std::ptr;
 
 use purlin_async::Event;
-use purlin_base::slab::SlabBox;
+use purlin_base::slab::{SlabBox, is_block};
 use purlin_device::{DonationHold, ExternalReference, RawBuffer, UsageHold};
 use purlin_ffi::handle::{give_owned, owned, share};
 use purlin_ffi::panic::{contain, guard, guard_at};
@@ -23,6 +23,9 @@ pub struct UsageHoldRep(UsageHold);
 pub struct ExternalReferenceRep(ExternalReference);
 /// What a `purlin::DonationHold` points to.
 pub struct DonationHoldRep(DonationHold);
+
+const _: () =
+    assert!(is_block::<UsageHoldRep>() && is_block::<ExternalReferenceRep>() && is_block::<DonationHoldRep>());
 
 #[cxx::bridge(namespace = "purlin::ffi")]
 pub(crate) mod ffi {

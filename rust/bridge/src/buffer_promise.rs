@@ -15,7 +15,7 @@ use crate::shape::RawShape;
 use crate::source_location::Place;
 use crate::status::given;
 
-/// What a `purlin::BufferPromise` points to: a box. Empty once the promise has been kept.
+/// What a `purlin::BufferPromise` points to: C++'s alone. Empty once the promise has been kept.
 pub struct BufferPromiseRep(Option<BufferPromise>);
 
 #[cxx::bridge(namespace = "purlin::ffi")]

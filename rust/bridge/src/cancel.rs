@@ -16,7 +16,7 @@ use crate::callback::Callback;
 pub struct CancelSourceRep(CancelSource);
 /// What a `purlin::CancelToken` points to.
 pub struct CancelTokenRep(CancelToken);
-/// What a `purlin::CancelRegistration` points to: a box.
+/// What a `purlin::CancelRegistration` points to: C++'s alone.
 pub struct CancelRegistrationRep(CancelRegistration);
 
 #[cxx::bridge(namespace = "purlin::ffi")]

@@ -9,7 +9,7 @@ use purlin_ffi::panic::{contain, guard};
 
 use crate::client::ClientRep;
 
-/// What a `purlin::DmaMapping` points to: a box. Empty once the memory has been unmapped.
+/// What a `purlin::DmaMapping` points to: C++'s alone. Empty once the memory has been unmapped.
 pub struct DmaMappingRep(Option<DmaMapping>);
 
 #[cxx::bridge(namespace = "purlin::ffi")]

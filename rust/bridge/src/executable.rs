@@ -31,7 +31,7 @@ use crate::raw_buffer::give_event;
 pub struct ExecutableRep(pub(crate) Executable);
 /// What a `purlin::LoadedExecutable` points to.
 pub struct LoadedExecutableRep(LoadedExecutable);
-/// What a `purlin::ExecuteContext` points to: a box.
+/// What a `purlin::ExecuteContext` points to: C++'s alone.
 pub struct ExecuteContextRep(pub(crate) Arc<dyn Any + Send + Sync>);
 
 #[cxx::bridge(namespace = "purlin::ffi")]

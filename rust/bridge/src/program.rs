@@ -24,7 +24,8 @@ use crate::layout::RawLayout;
 use crate::shape::{RawShape, dtype};
 use crate::status::given;
 
-/// What a `purlin::ProgramBuilder` or `purlin::Sequence` points to: a box. A sequence has neither name nor memory.
+/// What a `purlin::ProgramBuilder` or `purlin::Sequence` points to: C++'s alone. A sequence has neither name nor
+/// memory.
 #[derive(Default)]
 pub struct CommandsRep {
     name: String,

@@ -14,7 +14,7 @@ use crate::raw_buffer::RawBufferRep;
 use crate::source_location::Place;
 use crate::status::given;
 
-/// What a `purlin::RawBufferPromise` points to: a box. Empty once the promise has been kept.
+/// What a `purlin::RawBufferPromise` points to: C++'s alone. Empty once the promise has been kept.
 pub struct RawBufferPromiseRep(Option<RawBufferPromise>);
 
 #[cxx::bridge(namespace = "purlin::ffi")]

@@ -13,7 +13,7 @@ use crate::timer::duration;
 
 /// What a `purlin::Semaphore` points to.
 pub struct SemaphoreRep(Semaphore);
-/// What a `purlin::Permit` points to: a box.
+/// What a `purlin::Permit` points to: C++'s alone.
 pub struct PermitRep(Permit);
 
 #[cxx::bridge(namespace = "purlin::ffi")]

@@ -29,7 +29,7 @@ use crate::status::given;
 
 /// What a `purlin::StagingPool` points to.
 pub struct StagingPoolRep(StagingPool);
-/// What a `purlin::StagingLease` points to: a box.
+/// What a `purlin::StagingLease` points to: C++'s alone.
 pub struct StagingLeaseRep(StagingLease);
 /// What a `purlin::StagingCopier` points to.
 pub struct StagingCopierRep(StagingCopier);

@@ -12,7 +12,7 @@ use purlin_ffi::panic::{contain, guard};
 
 use crate::timer::duration;
 
-/// What a `purlin::Watchdog` points to: a box, whose end stops it.
+/// What a `purlin::Watchdog` points to: C++'s alone, whose end stops it.
 pub struct WatchdogRep(#[expect(dead_code, reason = "it is kept to be dropped")] Watchdog);
 
 #[cxx::bridge(namespace = "purlin::ffi")]

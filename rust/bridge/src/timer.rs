@@ -12,7 +12,7 @@ use purlin_ffi::words::give_event;
 
 use crate::cancel::label;
 
-/// What a `purlin::Timer` points to: a box.
+/// What a `purlin::Timer` points to: C++'s alone.
 pub struct TimerRep(Timer);
 
 #[cxx::bridge(namespace = "purlin::ffi")]

@@ -15,7 +15,7 @@ use purlin_xla_cpu::{FfiBundle, FfiFunction, FfiHandlers, FfiUserData, ffi_api};
 use crate::callback::Callback;
 use crate::executable::ExecuteContextRep;
 
-/// What a `purlin::XlaFfiHandlers` points to: a box.
+/// What a `purlin::XlaFfiHandlers` points to: C++'s alone.
 pub struct XlaFfiHandlersRep(pub(crate) FfiHandlers);
 
 #[cxx::bridge(namespace = "purlin::ffi")]

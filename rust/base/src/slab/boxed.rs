@@ -31,9 +31,7 @@ impl<T> SlabBox<T> {
         unsafe { place.write(value) };
         Self(place)
     }
-}
 
-impl<T> SlabBox<T> {
     /// The value, out of its memory.
     #[inline]
     #[must_use]
@@ -135,6 +133,10 @@ mod tests {
         let names: Vec<_> = values.iter().map(|value| value.name()).collect();
         assert_eq!(names, ["1 bytes from 1", "100 bytes from 2", "1000 bytes from 3"]);
         drop(values);
+        assert_eq!(Arc::strong_count(&alive), 1);
+        let taken_out = SlabBox::into_inner(SlabBox::new(Arc::clone(&alive)));
+        assert_eq!(Arc::strong_count(&alive), 2, "moved, not dropped");
+        drop(taken_out);
         assert_eq!(Arc::strong_count(&alive), 1);
         drop(SlabBox::new(()));
     }

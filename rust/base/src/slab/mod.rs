@@ -174,6 +174,12 @@ unsafe fn mark_free(cell: *mut u8) {
     unsafe { cell.cast::<usize>().write(FREE_WORD) };
 }
 
+/// Whether a `T` gets a block, rather than memory of the system's.
+#[must_use]
+pub const fn is_block<T>() -> bool {
+    Class::of(Layout::new::<T>()).is_some()
+}
+
 /// Memory for a `T`, without contents: a block that fits, or else the system's. Ends the process when the system has
 /// none, as `Box` does.
 #[inline]

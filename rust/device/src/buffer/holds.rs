@@ -262,7 +262,7 @@ impl Buffer {
     ///
     /// # Errors
     /// As there.
-    #[inline(always)]
+    #[inline]
     pub fn borrowed_usage_hold(&self, waits: bool) -> StatusOr<BorrowedUsageHold<'_>> {
         let may_wait = || self.may_wait();
         let memory = self.0.state.hold(if waits { Patience::Wait(&may_wait) } else { Patience::Fail })?;
@@ -279,7 +279,7 @@ impl Buffer {
         self.0.ready.error().unwrap_or_else(|| Error::internal(format!("{self:?} has no memory, and has not failed")))
     }
 
-    #[inline(always)]
+    #[inline]
     fn hold<A: Deref<Target = Array>>(
         &self,
         memory: Option<PinnedArc<MemoryBlock>>,
@@ -379,9 +379,5 @@ impl<A: Deref<Target = Array>> fmt::Debug for DonationHold<A> {
 
 /// What must have happened before anything is computed from a buffer and `event`.
 pub(super) fn both(ready: &Event, event: &Event) -> Event {
-    match (ready.state(), event.state()) {
-        (_, EventState::Ready) => ready.clone(),
-        (EventState::Ready, _) => event.clone(),
-        _ => when_all(&[ready.clone(), event.clone()]),
-    }
+    when_all(&[ready.clone(), event.clone()])
 }

@@ -148,24 +148,6 @@ impl<'a> Wanted<'a> {
         }
     }
 
-    /// As [`take`](Self::take), to the end of `held`; false: to try again. The usual hold is made in its place there.
-    ///
-    /// # Errors
-    /// As there.
-    #[inline(always)]
-    pub(super) fn take_into(&self, donee: Label, waits: bool, held: &mut AllHeld<'a>) -> StatusOr<bool> {
-        if !self.donates
-            && let Ok(hold) = self.buffer.borrowed_usage_hold(waits)
-        {
-            held.push(Held::Usage(hold));
-            return Ok(true);
-        }
-        let taken = self.take(donee, waits)?;
-        let is_taken = taken.is_some();
-        held.extend(taken);
-        Ok(is_taken)
-    }
-
     /// The outcome of a hold that was refused: a failed argument, `None` to try again, or an error.
     #[cold]
     fn without(&self, refusal: Error, waits: bool) -> StatusOr<Option<Held<'a>>> {

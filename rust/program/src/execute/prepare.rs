@@ -79,7 +79,10 @@ pub(super) fn prepare<'a, B: Borrow<Buffer>>(
         let target = one.target;
         one.held.reserve(arguments.len() + options.results.len());
         let mut take = |wanted: Wanted<'a>| -> Result<(), Error> {
-            is_taken &= wanted.take_into(options.donee(), false, &mut one.held)?;
+            match wanted.take(options.donee(), false)? {
+                Some(held) => one.held.push(held),
+                None => is_taken = false,
+            }
             Ok(())
         };
         for (number, buffer) in arguments.iter().enumerate() {
